@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  differences between the supported PostgreSQL versions
+ *
+ * The only file that may test PG_VERSION_NUM.
+ *
+ * IDENTIFICATION
+ *	  booking/src/compat.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_COMPAT_H
+#define BOOKING_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 150000
+#error "booking needs PostgreSQL 15 or later"
+#endif
+
+#include "catalog/pg_proc.h"
+#include "utils/acl.h"
+#include "utils/rangetypes.h"
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+
+#define booking_make_range(typcache, lower, upper, empty) \
+	make_range(typcache, lower, upper, empty, NULL)
+#define booking_proc_aclcheck(proc, role, mode) \
+	object_aclcheck(ProcedureRelationId, proc, role, mode)
+#else
+#define booking_make_range(typcache, lower, upper, empty) \
+	make_range(typcache, lower, upper, empty)
+#define booking_proc_aclcheck(proc, role, mode) \
+	pg_proc_aclcheck(proc, role, mode)
+#endif
+
+/* came with a minor release of 15 */
+#ifndef palloc_array
+#define palloc_array(type, count) ((type *) palloc(sizeof(type) * (count)))
+#define palloc0_array(type, count) ((type *) palloc0(sizeof(type) * (count)))
+#define palloc_object(type) ((type *) palloc(sizeof(type)))
+#define palloc0_object(type) ((type *) palloc0(sizeof(type)))
+#endif
+
+#endif							/* BOOKING_COMPAT_H */

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * access.h
+ *	  which database role may act for which tenant
+ *
+ * IDENTIFICATION
+ *	  booking/src/ledger/access.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_ACCESS_H
+#define BOOKING_ACCESS_H
+
+#include "ledger/call.h"
+
+extern bool booking_access_bound(const BookingCall *call, text *tenant);
+extern void booking_access_demand(const BookingCall *call, text *tenant);
+extern void booking_access_demand_owner(const BookingCall *call);
+extern int	booking_access_executing_roles(const BookingCall *call,
+										   text *tenant);
+extern void booking_access_raise_denied(void) pg_attribute_noreturn();
+
+#endif							/* BOOKING_ACCESS_H */

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * capacity.h
+ *	  holding units of resources
+ *
+ * IDENTIFICATION
+ *	  booking/src/ledger/capacity.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_CAPACITY_H
+#define BOOKING_CAPACITY_H
+
+#include "postgres.h"
+
+#include "storage/lockdefs.h"
+
+#include "store/record.h"
+
+/* what an intent wants to hold; the resource locks are held in that mode */
+typedef struct BookingWish
+{
+	text	   *tenant;
+	int64		intent_id;
+	int			nresources;
+	const BookingResource **resources;
+	TimestampTz start;
+	TimestampTz end;
+	int32		units;
+	const TimestampTz *hold_until;	/* NULL: a booking and no hold */
+	bool		override;		/* beyond the capacity on purpose */
+	int64		replaces;		/* intent whose rows give way, 0 none */
+	LOCKMODE	mode;
+} BookingWish;
+
+extern LOCKMODE booking_capacity_lock_mode(const BookingResource **resources,
+										   int nresources);
+extern bool booking_capacity_reserve(const BookingWish *wish,
+									 Jsonb **collision);
+extern Jsonb *booking_capacity_exceeded(const BookingResource *resource,
+										int32 units);
+extern void booking_capacity_lower(const BookingResource *resource,
+								   int32 capacity);
+extern void booking_capacity_occupied(const BookingResource *resource,
+									  TimestampTz start, TimestampTz end,
+									  TimestampTz *occupied_start,
+									  TimestampTz *occupied_end);
+extern bool booking_reservation_expired(const BookingReservation *row,
+										TimestampTz now);
+
+#endif							/* BOOKING_CAPACITY_H */

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock.h
+ *	  the ledger's locks
+ *
+ * IDENTIFICATION
+ *	  booking/src/ledger/lock.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_LOCK_H
+#define BOOKING_LOCK_H
+
+#include "postgres.h"
+
+#include "store/record.h"
+#include "storage/lock.h"
+
+#define BOOKING_PERMISSION_BUCKETS 1024
+#define BOOKING_INTENT_BUCKETS 4096
+
+extern void booking_lock_binding(const text *tenant, LOCKMODE mode);
+extern void booking_lock_permission(const text *tenant, const text *principal,
+									LOCKMODE mode);
+extern void booking_lock_permissions(const text *tenant, const text *principal,
+									 const text *approver, LOCKMODE mode);
+extern void booking_lock_intents(const BookingIdentity *identity,
+								 const text *predecessor);
+extern void booking_unlock_intents(const BookingIdentity *identity,
+								   const text *predecessor);
+extern void booking_lock_resource(int64 resource_id, LOCKMODE mode);
+extern void booking_unlock_resource(int64 resource_id, LOCKMODE mode);
+
+#endif							/* BOOKING_LOCK_H */

@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * access.c
+ *	  statements on booking.permission and booking.role_binding
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/access.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "store/plan.h"
+#include "store/store.h"
+
+/*
+ * May the principal use anything of the tenant?
+ */
+bool
+booking_store_permission_any(text *tenant, text *principal)
+{
+	static BookingPlan plan = {
+		"SELECT FROM booking.permission p"
+		" WHERE p.tenant = $1 AND p.principal = $2 AND p.allowed",
+		{TEXTOID, TEXTOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	return booking_plan_run(&plan, values, NULL, 1) > 0;
+}
+
+/*
+ * Set what a principal may do with one resource or, with NULL, with all that
+ * have no row of their own.
+ */
+void
+booking_store_permission_put(text *tenant, text *principal, text *resource,
+							 bool allowed)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.permission (tenant, principal, resource, allowed)"
+		" VALUES ($1, $2, $3, $4)"
+		" ON CONFLICT ON CONSTRAINT permission_key"
+		" DO UPDATE SET allowed = EXCLUDED.allowed",
+		{TEXTOID, TEXTOID, TEXTOID, BOOLOID}
+	};
+	Datum		values[4];
+	bool		nulls[4] = {0};
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	booking_plan_bind(values, nulls, 2, resource);
+	values[3] = BoolGetDatum(allowed);
+	booking_plan_run(&plan, values, nulls, 0);
+}
+
+/*
+ * Names of the roles bound to a tenant.
+ */
+void
+booking_store_bound_roles(text *tenant, int *count, text ***roles)
+{
+	static BookingPlan plan = {
+		"SELECT b.role FROM booking.role_binding b WHERE b.tenant = $1",
+		{TEXTOID}
+	};
+	Datum		values[1];
+
+	values[0] = PointerGetDatum(tenant);
+	*count = (int) booking_plan_run(&plan, values, NULL, 0);
+	*roles = palloc_array(text *, *count + 1);
+	for (int i = 0; i < *count; i++)
+		(*roles)[i] = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+}
+
+/*
+ * Let a role act for a tenant.
+ */
+void
+booking_store_bind_role(text *tenant, text *role)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.role_binding (tenant, role) VALUES ($1, $2)"
+		" ON CONFLICT ON CONSTRAINT role_binding_pkey DO NOTHING",
+		{TEXTOID, TEXTOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(role);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * Stop a role from acting for a tenant; waits for the calls that rely on it.
+ */
+void
+booking_store_unbind_role(text *tenant, text *role)
+{
+	static BookingPlan plan = {
+		"DELETE FROM booking.role_binding WHERE tenant = $1 AND role = $2",
+		{TEXTOID, TEXTOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(role);
+	booking_plan_run(&plan, values, NULL, 0);
+}

@@ -1,0 +1,209 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.c
+ *	  the rules between the relations
+ *
+ * Each statement returns (key, problem) for what breaks its rule.
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/check.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "store/plan.h"
+#include "store/store.h"
+
+#define INTENT_KEY "concat_ws('/', i.tenant, i.principal, i.intent)"
+
+typedef struct Rule
+{
+	const char *object;
+	BookingPlan plan;
+} Rule;
+
+static Rule rules[] = {
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'a committed intent does not hold its units'"
+			"  FROM booking.intent i"
+			" WHERE i.state = 'committed' AND EXISTS"
+			"  (SELECT FROM unnest(i.resources) AS n(name)"
+			"   LEFT JOIN booking.resource r"
+			"    ON r.tenant = i.tenant AND r.resource = n.name"
+			"   WHERE i.units <> (SELECT count(*) FROM booking.reservation v"
+			"     WHERE v.intent_id = i.intent_id"
+			"       AND v.resource_id = r.resource_id"
+			"       AND v.occupied @> i.during AND v.hold_until IS NULL))"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'a committed intent holds more than its units'"
+			"  FROM booking.intent i"
+			" WHERE i.state = 'committed'"
+			"   AND (SELECT count(*) FROM booking.reservation v"
+			"         WHERE v.intent_id = i.intent_id)"
+			"       > i.units::bigint * cardinality(i.resources)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'an intent that holds nothing by its state has reservations'"
+			"  FROM booking.intent i"
+			" WHERE i.state IN ('conflict', 'failed', 'needs_proposal', 'canceled')"
+			"   AND EXISTS (SELECT FROM booking.reservation v"
+			"    WHERE v.intent_id = i.intent_id)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'a proposed intent holds more than a hold'"
+			"  FROM booking.intent i"
+			" WHERE i.state = 'proposed' AND EXISTS"
+			"  (SELECT FROM booking.reservation v"
+			"    WHERE v.intent_id = i.intent_id AND v.hold_until IS NULL)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'disposition and state disagree'"
+			"  FROM booking.intent i"
+			" WHERE i.disposition <> ALL (CASE i.state"
+			"   WHEN 'proposed' THEN ARRAY['proposed', 'held']"
+			"   WHEN 'conflict' THEN ARRAY['inventory_conflict', 'resource_conflict']"
+			"   WHEN 'failed' THEN ARRAY['failed']"
+			"   WHEN 'needs_proposal' THEN ARRAY['needs_proposal']"
+			"   WHEN 'canceling' THEN ARRAY['canceled']"
+			"   WHEN 'canceled' THEN ARRAY['canceled']"
+			"   ELSE ARRAY['committed'] END)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'a resource of the intent does not exist'"
+			"  FROM booking.intent i, unnest(i.resources) AS n(name)"
+			" WHERE NOT EXISTS (SELECT FROM booking.resource r"
+			"   WHERE r.tenant = i.tenant AND r.resource = n.name)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'versions and resources differ in number'"
+			"  FROM booking.intent i"
+			" WHERE cardinality(i.expected_versions) <> cardinality(i.resources)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'the superseded intent is not canceled in favour of this one'"
+			"  FROM booking.intent i"
+			" WHERE i.state = 'committed' AND i.supersedes IS NOT NULL"
+			"   AND NOT EXISTS (SELECT FROM booking.intent p"
+			"    WHERE p.tenant = i.tenant AND p.principal = i.principal"
+			"      AND p.intent = i.supersedes AND p.state = 'canceled'"
+			"      AND p.successor = i.intent)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'the successor does not supersede this intent'"
+			"  FROM booking.intent i"
+			" WHERE i.successor IS NOT NULL"
+			"   AND NOT EXISTS (SELECT FROM booking.intent s"
+			"    WHERE s.tenant = i.tenant AND s.principal = i.principal"
+			"      AND s.intent = i.successor AND s.supersedes = i.intent)"
+	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'the newest proposal is missing or differs from the intent'"
+			"  FROM booking.intent i"
+			" WHERE (i.state IN ('proposed', 'needs_proposal')"
+			"        OR EXISTS (SELECT FROM booking.proposal q"
+			"            WHERE q.intent_id = i.intent_id))"
+			"   AND NOT EXISTS (SELECT FROM booking.proposal p"
+			"    WHERE p.intent_id = i.intent_id AND p.version = i.version"
+			"      AND p.resources = i.resources AND p.during = i.during"
+			"      AND p.units = i.units AND p.terms = i.terms"
+			"      AND p.slot IS NOT DISTINCT FROM i.slot"
+			"      AND p.expected_versions IS NOT DISTINCT FROM i.expected_versions"
+			"      AND p.supersedes IS NOT DISTINCT FROM i.supersedes)"
+	}},
+	{"proposal", {
+			"SELECT concat_ws('/', p.intent_id, p.version), 'the proposal belongs to no intent'"
+			"  FROM booking.proposal p"
+			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			"   WHERE i.intent_id = p.intent_id)"
+	}},
+	{"proposal", {
+			"SELECT concat_ws('/', p.intent_id, p.version), 'the state of the proposal does not fit its intent'"
+			"  FROM booking.proposal p"
+			"  JOIN booking.intent i ON i.intent_id = p.intent_id"
+			" WHERE p.state = 'open' AND (p.version <> i.version OR i.state <> 'proposed')"
+			"    OR p.state <> 'open' AND p.version = i.version AND i.state = 'proposed'"
+			"    OR p.version < i.version AND p.state = 'approved'"
+			"       AND i.state NOT IN ('proposed', 'failed', 'needs_proposal', 'canceled')"
+			"    OR p.version > i.version"
+	}},
+	{"reservation", {
+			"SELECT concat_ws('/', v.intent_id, v.piece), 'the reservation belongs to no intent'"
+			"  FROM booking.reservation v"
+			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			"   WHERE i.intent_id = v.intent_id)"
+	}},
+	{"reservation", {
+			"SELECT concat_ws('/', v.intent_id, v.piece), 'the reservation is on no resource of its tenant'"
+			"  FROM booking.reservation v"
+			" WHERE NOT EXISTS (SELECT FROM booking.resource r"
+			"   WHERE r.resource_id = v.resource_id AND r.tenant = v.tenant)"
+	}},
+	{"reservation", {
+			"SELECT concat_ws('/', v.intent_id, v.piece), 'the lane lies above the capacity'"
+			"  FROM booking.reservation v"
+			"  JOIN booking.resource r ON r.resource_id = v.resource_id"
+			" WHERE v.unit >= 32768 OR NOT v.override AND v.unit >= r.capacity"
+			"    OR v.override AND NOT r.overrides"
+	}},
+	{"reservation", {
+			"SELECT concat_ws('/', v.intent_id, v.piece), 'two reservations hold one lane at one instant'"
+			"  FROM booking.reservation v"
+			" WHERE EXISTS (SELECT FROM booking.reservation o"
+			"   WHERE (o.resource_id * 65536 + o.unit) = (v.resource_id * 65536 + v.unit)"
+			"     AND o.occupied && v.occupied AND o.ctid <> v.ctid)"
+	}},
+	{"resource", {
+			"SELECT concat_ws('/', r.tenant, r.resource), 'more units are held than the capacity at ' ||"
+			"  to_char(min(e.at) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+			"  FROM booking.resource r"
+			"  JOIN (SELECT resource_id, at, sum(sum(step)) OVER"
+			"         (PARTITION BY resource_id ORDER BY at) AS held"
+			"          FROM (SELECT resource_id, lower(occupied) AS at, 1 AS step"
+			"                  FROM booking.reservation WHERE NOT override"
+			"                UNION ALL"
+			"                SELECT resource_id, upper(occupied), -1"
+			"                  FROM booking.reservation WHERE NOT override) s"
+			"         GROUP BY resource_id, at) e ON e.resource_id = r.resource_id"
+			" WHERE e.held > r.capacity"
+			" GROUP BY r.tenant, r.resource"
+	}},
+	{"slot", {
+			"SELECT concat_ws('/', s.tenant, s.resource, s.slot), 'the slot is on no resource'"
+			"  FROM booking.slot s"
+			" WHERE NOT EXISTS (SELECT FROM booking.resource r"
+			"   WHERE r.tenant = s.tenant AND r.resource = s.resource)"
+	}},
+	{"permission", {
+			"SELECT concat_ws('/', p.tenant, p.principal, p.resource), 'the permission is on no resource'"
+			"  FROM booking.permission p"
+			" WHERE p.resource IS NOT NULL AND NOT EXISTS"
+			"  (SELECT FROM booking.resource r"
+			"   WHERE r.tenant = p.tenant AND r.resource = p.resource)"
+	}}
+};
+
+/*
+ * Run every rule and report each violation as (object, key, problem).
+ */
+void
+booking_store_check(BookingCheckReport report, void *arg)
+{
+	for (int i = 0; i < lengthof(rules); i++)
+	{
+		uint64		count = booking_plan_run(&rules[i].plan, NULL, NULL, 0);
+
+		for (uint64 row = 0; row < count; row++)
+		{
+			Datum		columns[3];
+
+			columns[0] = CStringGetTextDatum(rules[i].object);
+			columns[1] = booking_plan_column(row, 1, NULL);
+			columns[2] = booking_plan_column(row, 2, NULL);
+			report(arg, columns);
+		}
+	}
+}

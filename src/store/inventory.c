@@ -1,0 +1,300 @@
+/*-------------------------------------------------------------------------
+ *
+ * inventory.c
+ *	  statements on booking.tenant, booking.resource and booking.slot
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/inventory.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "store/plan.h"
+#include "store/store.h"
+
+static int64 interval_microseconds(Datum interval);
+static Datum microseconds_interval(int64 microseconds);
+
+/*
+ * The named resources of a tenant that exist, with what the principal, and the
+ * approver unless NULL, may do with them now.  The row for one resource wins
+ * over the one for all.  four_eyes is set to the tenant's rule.
+ */
+BookingResource *
+booking_store_resources_read(text *tenant, text *principal, text *approver,
+							 text **names, int count, int *found,
+							 bool *four_eyes)
+{
+	static BookingPlan plan = {
+		"SELECT r.resource, r.resource_id, r.capacity, r.buffer_before,"
+		" r.buffer_after, r.version, r.overrides,"
+		" coalesce((SELECT p.allowed FROM booking.permission p"
+		"  WHERE p.tenant = $1 AND p.principal = $2 AND p.resource = r.resource),"
+		" (SELECT p.allowed FROM booking.permission p"
+		"  WHERE p.tenant = $1 AND p.principal = $2 AND p.resource IS NULL)),"
+		" CASE WHEN $3 IS NOT NULL THEN"
+		" coalesce((SELECT p.allowed FROM booking.permission p"
+		"  WHERE p.tenant = $1 AND p.principal = $3 AND p.resource = r.resource),"
+		" (SELECT p.allowed FROM booking.permission p"
+		"  WHERE p.tenant = $1 AND p.principal = $3 AND p.resource IS NULL)) END,"
+		" (SELECT t.four_eyes FROM booking.tenant t WHERE t.tenant = $1)"
+		"  FROM booking.resource r"
+		" WHERE r.tenant = $1 AND r.resource = ANY ($4)",
+		{TEXTOID, TEXTOID, TEXTOID, TEXTARRAYOID}
+	};
+	Datum		values[4];
+	bool		nulls[4] = {0};
+	BookingResource *resources;
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	booking_plan_bind(values, nulls, 2, approver);
+	values[3] = PointerGetDatum(booking_record_make_text_array(names, count));
+	*found = (int) booking_plan_run(&plan, values, nulls, 0);
+
+	resources = palloc0_array(BookingResource, *found + 1);
+	for (int i = 0; i < *found; i++)
+	{
+		BookingResource *resource = &resources[i];
+
+		resource->name = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+		resource->resource_id = DatumGetInt64(booking_plan_column(i, 2, NULL));
+		resource->capacity = DatumGetInt32(booking_plan_column(i, 3, NULL));
+		resource->buffer_before = interval_microseconds(booking_plan_column(i, 4, NULL));
+		resource->buffer_after = interval_microseconds(booking_plan_column(i, 5, NULL));
+		resource->version = DatumGetInt64(booking_plan_column(i, 6, NULL));
+		resource->overrides = DatumGetBool(booking_plan_column(i, 7, NULL));
+		/* NULL, no row, comes as false */
+		resource->allowed = DatumGetBool(booking_plan_column(i, 8, NULL));
+		resource->approver_allowed = DatumGetBool(booking_plan_column(i, 9, NULL));
+	}
+	*four_eyes = *found > 0 && DatumGetBool(booking_plan_column(0, 10, NULL));
+	return resources;
+}
+
+/*
+ * Interval and version of a slot; returns whether it exists.
+ */
+bool
+booking_store_slot_read(text *tenant, text *resource, text *slot,
+						TimestampTz *start, TimestampTz *end, int64 *version)
+{
+	static BookingPlan plan = {
+		"SELECT s.during, s.version FROM booking.slot s"
+		" WHERE s.tenant = $1 AND s.resource = $2 AND s.slot = $3",
+		{TEXTOID, TEXTOID, TEXTOID}
+	};
+	Datum		values[3];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(resource);
+	values[2] = PointerGetDatum(slot);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return false;
+	booking_range_bounds(booking_plan_column(0, 1, NULL), start, end);
+	*version = DatumGetInt64(booking_plan_column(0, 2, NULL));
+	return true;
+}
+
+/*
+ * Create or change a slot; returns whether it is new.
+ */
+bool
+booking_store_slot_put(text *tenant, text *resource, text *slot,
+					   RangeType *during, int64 version)
+{
+	static BookingPlan update = {
+		"UPDATE booking.slot SET during = $4, version = $5"
+		" WHERE tenant = $1 AND resource = $2 AND slot = $3",
+		{TEXTOID, TEXTOID, TEXTOID, TSTZRANGEOID, INT8OID}
+	};
+	static BookingPlan insert = {
+		"INSERT INTO booking.slot (tenant, resource, slot, during, version)"
+		" VALUES ($1, $2, $3, $4, $5)",
+		{TEXTOID, TEXTOID, TEXTOID, TSTZRANGEOID, INT8OID}
+	};
+	Datum		values[5];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(resource);
+	values[2] = PointerGetDatum(slot);
+	values[3] = PointerGetDatum(during);
+	values[4] = Int64GetDatum(version);
+	if (booking_plan_run(&update, values, NULL, 0) > 0)
+		return false;
+	booking_plan_run(&insert, values, NULL, 0);
+	return true;
+}
+
+/*
+ * Intents that hold a slot at present.
+ */
+int64
+booking_store_slot_bookings(text *tenant, text *resource, text *slot)
+{
+	static BookingPlan plan = {
+		"SELECT count(DISTINCT v.intent_id)"
+		"  FROM booking.resource r"
+		"  JOIN booking.reservation v ON"
+		"   (v.resource_id * 65536 + v.unit)"
+		"   BETWEEN r.resource_id * 65536 AND r.resource_id * 65536 + 65535"
+		"  JOIN booking.intent i ON i.intent_id = v.intent_id"
+		" WHERE r.tenant = $1 AND r.resource = $2 AND i.slot = $3",
+		{TEXTOID, TEXTOID, TEXTOID}
+	};
+	Datum		values[3];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(resource);
+	values[2] = PointerGetDatum(slot);
+	booking_plan_run(&plan, values, NULL, 0);
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
+ * Create a resource; returns whether there was none of that name.
+ */
+bool
+booking_store_resource_insert(text *tenant, text *resource, int32 capacity,
+							  text *time_zone, int64 buffer_before,
+							  int64 buffer_after)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.resource (tenant, resource, capacity, time_zone,"
+		" buffer_before, buffer_after) VALUES ($1, $2, $3, $4, $5, $6)"
+		" ON CONFLICT ON CONSTRAINT resource_name_key DO NOTHING",
+		{TEXTOID, TEXTOID, INT4OID, TEXTOID, INTERVALOID, INTERVALOID}
+	};
+	Datum		values[6];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(resource);
+	values[2] = Int32GetDatum(capacity);
+	values[3] = PointerGetDatum(time_zone);
+	values[4] = microseconds_interval(buffer_before);
+	values[5] = microseconds_interval(buffer_after);
+	return booking_plan_run(&plan, values, NULL, 0) == 1;
+}
+
+/*
+ * A resource by name, without permissions; returns whether it exists.
+ * time_zone may be NULL.
+ */
+bool
+booking_store_resource_lookup(text *tenant, text *resource,
+							  BookingResource *found, text **time_zone)
+{
+	static BookingPlan plan = {
+		"SELECT r.resource_id, r.capacity, r.buffer_before, r.buffer_after,"
+		" r.version, r.overrides, r.time_zone FROM booking.resource r"
+		" WHERE r.tenant = $1 AND r.resource = $2",
+		{TEXTOID, TEXTOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(resource);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return false;
+
+	memset(found, 0, sizeof(*found));
+	found->name = resource;
+	found->resource_id = DatumGetInt64(booking_plan_column(0, 1, NULL));
+	found->capacity = DatumGetInt32(booking_plan_column(0, 2, NULL));
+	found->buffer_before = interval_microseconds(booking_plan_column(0, 3, NULL));
+	found->buffer_after = interval_microseconds(booking_plan_column(0, 4, NULL));
+	found->version = DatumGetInt64(booking_plan_column(0, 5, NULL));
+	found->overrides = DatumGetBool(booking_plan_column(0, 6, NULL));
+	if (time_zone != NULL)
+		*time_zone = DatumGetTextPP(booking_plan_column(0, 7, NULL));
+	return true;
+}
+
+/*
+ * Change the values of a resource and take its next version.
+ */
+void
+booking_store_resource_update(int64 resource_id, int32 capacity,
+							  text *time_zone, int64 buffer_before,
+							  int64 buffer_after)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.resource SET capacity = $2, time_zone = $3,"
+		" buffer_before = $4, buffer_after = $5, version = version + 1"
+		" WHERE resource_id = $1",
+		{INT8OID, INT4OID, TEXTOID, INTERVALOID, INTERVALOID}
+	};
+	Datum		values[5];
+
+	values[0] = Int64GetDatum(resource_id);
+	values[1] = Int32GetDatum(capacity);
+	values[2] = PointerGetDatum(time_zone);
+	values[3] = microseconds_interval(buffer_before);
+	values[4] = microseconds_interval(buffer_after);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * Note that a resource has overrides, so that claims look for them.
+ */
+void
+booking_store_resource_mark_overrides(int64 resource_id)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.resource SET overrides = true"
+		" WHERE resource_id = $1 AND NOT overrides",
+		{INT8OID}
+	};
+	Datum		values[1];
+
+	values[0] = Int64GetDatum(resource_id);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * Set the rules of a tenant; a NULL pointer keeps the present value.
+ */
+void
+booking_store_tenant_put(text *tenant, const bool *four_eyes)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.tenant AS t (tenant, four_eyes)"
+		" VALUES ($1, coalesce($2, false))"
+		" ON CONFLICT ON CONSTRAINT tenant_pkey DO UPDATE"
+		" SET four_eyes = coalesce($2, t.four_eyes)",
+		{TEXTOID, BOOLOID}
+	};
+	Datum		values[2];
+	bool		nulls[2] = {0};
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = four_eyes != NULL ? BoolGetDatum(*four_eyes) : 0;
+	nulls[1] = four_eyes == NULL;
+	booking_plan_run(&plan, values, nulls, 0);
+}
+
+/*
+ * Microseconds of an interval that a CHECK keeps free of days and months.
+ */
+static int64
+interval_microseconds(Datum interval)
+{
+	return DatumGetIntervalP(interval)->time;
+}
+
+/*
+ * The interval of so many microseconds.
+ */
+static Datum
+microseconds_interval(int64 microseconds)
+{
+	Interval   *interval = palloc0_object(Interval);
+
+	interval->time = microseconds;
+	return IntervalPGetDatum(interval);
+}

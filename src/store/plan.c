@@ -1,0 +1,120 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *	  running the statements of the store
+ *
+ * Every statement sees the latest committed state, whatever the isolation
+ * level: the ledger reads after it has locked, and a snapshot taken before the
+ * lock would show what the lock was taken to exclude.  At REPEATABLE READ and
+ * SERIALIZABLE the transaction's own snapshot is the crosscheck of each write,
+ * so that a row it could not have seen raises 40001 (ri_triggers.c does the
+ * same for foreign keys).
+ *
+ * The caller is connected to SPI and has become the owner of the relations;
+ * search_path is pinned by the SQL functions.  Results live until SPI_finish.
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/plan.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "nodes/parsenodes.h"
+#include "utils/snapmgr.h"
+
+#include "store/plan.h"
+
+static void prepare(BookingPlan *plan);
+
+/*
+ * Run a statement and return the number of rows it processed; a limit of 0 is
+ * none.  nulls may be NULL when no value is.  Rows, if any, are in
+ * SPI_tuptable.
+ *
+ * The crosscheck only matters to UPDATE and DELETE; SELECT and INSERT ignore
+ * it.
+ */
+uint64
+booking_plan_run(BookingPlan *plan, Datum *values, const bool *nulls,
+				 long limit)
+{
+	Snapshot	crosscheck = InvalidSnapshot;
+	char		marks[BOOKING_PLAN_MAX_ARGS];
+	int			nargs = 0;
+	int			rc;
+
+	if (plan->plan == NULL)
+		prepare(plan);
+
+	for (; nargs < BOOKING_PLAN_MAX_ARGS && OidIsValid(plan->types[nargs]); nargs++)
+		marks[nargs] = nulls != NULL && nulls[nargs] ? 'n' : ' ';
+
+	if (IsolationUsesXactSnapshot())
+		crosscheck = GetTransactionSnapshot();
+
+	/* what this call wrote before must be visible to the statement */
+	CommandCounterIncrement();
+
+	rc = SPI_execute_snapshot(plan->plan, values, marks, GetLatestSnapshot(),
+							  crosscheck, false, true, limit);
+	if (rc < 0)
+		elog(ERROR, "SPI_execute_snapshot failed: %s",
+			 SPI_result_code_string(rc));
+
+	return SPI_processed;
+}
+
+/*
+ * Value of a column, counted from 1, of a row of the last result, counted from
+ * 0.  isnull may be NULL: then NULL is returned as a zero Datum.
+ */
+Datum
+booking_plan_column(uint64 row, int column, bool *isnull)
+{
+	bool		null;
+	Datum		value;
+
+	value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
+						  column, &null);
+	if (isnull != NULL)
+		*isnull = null;
+	return null ? (Datum) 0 : value;
+}
+
+/*
+ * Bind parameter param, counted from 0, to a varlena or, when pointer is NULL,
+ * to NULL.
+ */
+void
+booking_plan_bind(Datum *values, bool *nulls, int param, const void *pointer)
+{
+	values[param] = PointerGetDatum(pointer);
+	nulls[param] = pointer == NULL;
+}
+
+/*
+ * Make the plan and keep it for the life of the backend.  A generic plan is
+ * asked for: all are lookups by key whose best plan does not depend on the
+ * values, and planning each of the first five calls anew would cost more than
+ * the statements.
+ */
+static void
+prepare(BookingPlan *plan)
+{
+	int			nargs = 0;
+	SPIPlanPtr	made;
+
+	while (nargs < BOOKING_PLAN_MAX_ARGS && OidIsValid(plan->types[nargs]))
+		nargs++;
+
+	made = SPI_prepare_cursor(plan->sql, nargs, plan->types,
+							  CURSOR_OPT_GENERIC_PLAN);
+	if (made == NULL)
+		elog(ERROR, "SPI_prepare_cursor failed: %s",
+			 SPI_result_code_string(SPI_result));
+	if (SPI_keepplan(made) != 0)
+		elog(ERROR, "SPI_keepplan failed");
+	plan->plan = made;
+}
