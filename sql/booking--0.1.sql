@@ -99,15 +99,14 @@ COMMENT ON COLUMN booking.slot.version IS 'inventory version that a claim must n
 CREATE TABLE booking.permission (
 	tenant		text COLLATE "C" NOT NULL,
 	principal	text COLLATE "C" NOT NULL,
-	resource	text COLLATE "C",
+	resource	text COLLATE "C" NOT NULL,
 	allowed		boolean NOT NULL,
-	CONSTRAINT permission_key UNIQUE NULLS NOT DISTINCT (tenant, principal, resource)
+	CONSTRAINT permission_pkey PRIMARY KEY (tenant, principal, resource)
 );
-ALTER TABLE booking.permission REPLICA IDENTITY FULL;
 COMMENT ON TABLE booking.permission IS 'who may book what';
 COMMENT ON COLUMN booking.permission.tenant IS 'owner of the resource';
 COMMENT ON COLUMN booking.permission.principal IS 'who asks, as named by the trusted caller';
-COMMENT ON COLUMN booking.permission.resource IS 'one resource, or NULL for every resource of the tenant; the row for one resource wins';
+COMMENT ON COLUMN booking.permission.resource IS 'one resource, or the empty name for every resource of the tenant; the row for one resource wins';
 COMMENT ON COLUMN booking.permission.allowed IS 'false forbids, even under an allowing row for all';
 
 CREATE TABLE booking.role_binding (
@@ -385,6 +384,8 @@ COMMENT ON COLUMN @extschema@.booking_proposal.detail IS 'explanation, an object
  *
  * Every function that reads relations pins search_path: names resolve only in
  * the catalog, and saved plans are never analysed anew for a caller's path.
+ * enable_seqscan is off because plans are kept: one made while a table was
+ * empty would scan it for ever after, until something invalidates the plan.
  * None is SECURITY DEFINER; the C code switches to the owner by itself so that
  * it still knows the caller.
  * ------------------------------------------------------------------------ */
@@ -394,7 +395,7 @@ CREATE FUNCTION @extschema@.booking_tenant_put(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_tenant_put'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_tenant_put(text, boolean) IS
 	'set the rules of a tenant; NULL keeps the present value';
 
@@ -405,7 +406,7 @@ CREATE FUNCTION @extschema@.booking_resource_put(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'booking_resource_put'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_resource_put(text, text, integer, text, interval, interval) IS
 	'create or change a resource and return its version; NULL keeps the present value';
 
@@ -415,7 +416,7 @@ CREATE FUNCTION @extschema@.booking_slot_put(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'booking_slot_put'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_slot_put(text, text, text, tstzrange, bigint) IS
 	'create or change a slot and return its version; NULL takes the next one';
 
@@ -424,7 +425,7 @@ CREATE FUNCTION @extschema@.booking_permit(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_permit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_permit(text, text, text, boolean) IS
 	'allow or forbid a principal one resource';
 
@@ -433,7 +434,7 @@ CREATE FUNCTION @extschema@.booking_permit_all(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_permit_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_permit_all(text, text, boolean) IS
 	'allow or forbid a principal every resource of the tenant that has no row of its own';
 
@@ -442,7 +443,7 @@ CREATE FUNCTION @extschema@.booking_bind_role(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_bind_role'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_bind_role(text, text) IS
 	'let a database role act for a tenant';
 
@@ -451,7 +452,7 @@ CREATE FUNCTION @extschema@.booking_unbind_role(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_unbind_role'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_unbind_role(text, text) IS
 	'stop a database role from acting for a tenant';
 
@@ -462,7 +463,7 @@ CREATE FUNCTION @extschema@.booking_claim(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_claim'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim(text, text, text, text, tstzrange, bigint, integer, jsonb, text, jsonb) IS
 	'book units of a resource for an interval, once per intent';
 
@@ -473,7 +474,7 @@ CREATE FUNCTION @extschema@.booking_claim_slot(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_claim_slot'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim_slot(text, text, text, text, text, bigint, integer, jsonb, text, jsonb) IS
 	'book units of a slot, once per intent';
 
@@ -485,7 +486,7 @@ CREATE FUNCTION @extschema@.booking_claim_all(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_claim_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, text, jsonb) IS
 	'book units of several resources for one interval, all or none, once per intent';
 
@@ -495,7 +496,7 @@ CREATE FUNCTION @extschema@.booking_override(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_override'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_override(text, text, text, text, tstzrange, integer, jsonb, text) IS
 	'book beyond the capacity on purpose; audited, and counted by later claims';
 
@@ -504,7 +505,7 @@ CREATE FUNCTION @extschema@.booking_cancel(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_cancel'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel(text, text, text, jsonb) IS
 	'end an intent for ever, by its identity alone';
 
@@ -515,7 +516,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_cancel_exact'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact(text, text, text, text, tstzrange, bigint, integer, jsonb, jsonb) IS
 	'end an intent for ever if its values are these';
 
@@ -526,7 +527,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact_slot(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_cancel_exact_slot'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact_slot(text, text, text, text, text, bigint, integer, jsonb, jsonb) IS
 	'end an intent on a slot for ever if its values are these';
 
@@ -537,7 +538,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact_all(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_cancel_exact_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, jsonb) IS
 	'end an intent on several resources for ever if its values are these';
 
@@ -549,7 +550,7 @@ CREATE FUNCTION @extschema@.booking_propose(
 RETURNS @extschema@.booking_proposal
 AS 'MODULE_PATHNAME', 'booking_propose'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose(text, text, text, text, tstzrange, bigint, integer, jsonb, text, interval, integer, jsonb) IS
 	'record a payload for approval, with a hold on the units if wanted';
 
@@ -561,7 +562,7 @@ CREATE FUNCTION @extschema@.booking_propose_slot(
 RETURNS @extschema@.booking_proposal
 AS 'MODULE_PATHNAME', 'booking_propose_slot'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose_slot(text, text, text, text, text, bigint, integer, jsonb, text, interval, integer, jsonb) IS
 	'record a slot for approval, with a hold on the units if wanted';
 
@@ -574,7 +575,7 @@ CREATE FUNCTION @extschema@.booking_propose_all(
 RETURNS @extschema@.booking_proposal
 AS 'MODULE_PATHNAME', 'booking_propose_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, text, interval, integer, jsonb) IS
 	'record several resources for approval, with a hold on the units if wanted';
 
@@ -584,7 +585,7 @@ CREATE FUNCTION @extschema@.booking_approve(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_approve'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_approve(text, text, text, text, integer, jsonb) IS
 	'approve the newest proposal of an intent and book it';
 
@@ -594,7 +595,7 @@ CREATE FUNCTION @extschema@.booking_reject(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_reject'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_reject(text, text, text, text, integer, text) IS
 	'end the newest proposal of an intent and its hold';
 
@@ -603,7 +604,7 @@ CREATE FUNCTION @extschema@.booking_status(
 RETURNS @extschema@.booking_result
 AS 'MODULE_PATHNAME', 'booking_status'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_status(text, text, text) IS
 	'what the same claim would return; writes and locks nothing';
 
@@ -613,7 +614,7 @@ CREATE FUNCTION @extschema@.booking_list(
 RETURNS TABLE (intent text, disposition text, state text, remote text, event text, receipt text, replayed boolean, detail jsonb, during tstzrange, resources text[])
 AS 'MODULE_PATHNAME', 'booking_list'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_list(text, text, tstzrange, text, text, integer) IS
 	'intents of a principal in byte order of their names, a page at a time';
 
@@ -623,7 +624,7 @@ CREATE FUNCTION @extschema@.booking_free(
 RETURNS SETOF tstzrange
 AS 'MODULE_PATHNAME', 'booking_free'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp;
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_free(text, text, text[], tstzrange, interval, interval, integer) IS
 	'windows in which all the resources are free at once; with a step, each start on its grid';
 

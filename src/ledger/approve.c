@@ -194,7 +194,7 @@ same_eyes(const BookingCall *call, const BookingRequest *request,
 	const BookingIdentity *identity = &request->identity;
 	BookingProposal *proposal;
 
-	if (!view->four_eyes)
+	if (!booking_store_tenant_four_eyes(identity->tenant))
 		return false;
 	if (booking_text_compare(request->approver, identity->principal) == 0)
 		return true;

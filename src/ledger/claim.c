@@ -236,7 +236,8 @@ decide(BookingCall *call, Claim *claim, const BookingView *view,
 		return;
 	}
 
-	if (view->four_eyes && claim->override_reason == NULL)
+	if (claim->override_reason == NULL &&
+		booking_store_tenant_four_eyes(identity->tenant))
 	{
 		detail = booking_decide_units(view, payload);
 		if (detail != NULL)

@@ -25,9 +25,13 @@
 #include "ledger/lock.h"
 #include "ledger/state.h"
 #include "ledger/view.h"
+#include "store/plan.h"
 #include "store/store.h"
 
 static int	add_names(text **names, int count, const BookingPayload *payload);
+static void read_resources(text *tenant, text **names, int count,
+						   BookingView *view);
+static bool may_use(text *tenant, text *principal, const BookingView *view);
 static bool is_open(const BookingIntent *intent);
 static bool covers(const BookingView *view, LOCKMODE mode);
 static void release(const BookingRequest *request, BookingView *view);
@@ -49,6 +53,7 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 	text	  **names;
 	int			nnames = 0;
 
+	view->completed = booking_plan_completed();
 	view->intent = NULL;
 	view->predecessor_name = NULL;
 	view->predecessor = NULL;
@@ -94,19 +99,12 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 		return;
 	}
 
-	view->resources = booking_store_resources_read(identity->tenant,
-												   identity->principal,
-												   request->approver,
-												   names, nnames,
-												   &view->nresources,
-												   &view->four_eyes);
-	view->denied = view->nresources < nnames;
-	for (int i = 0; i < view->nresources; i++)
-	{
-		if ((!request->approver_decides && !view->resources[i].allowed) ||
-			(request->approver != NULL && !view->resources[i].approver_allowed))
-			view->denied = true;
-	}
+	read_resources(identity->tenant, names, nnames, view);
+	view->denied = view->nresources < nnames ||
+		(!request->approver_decides &&
+		 !may_use(identity->tenant, identity->principal, view)) ||
+		(request->approver != NULL &&
+		 !may_use(identity->tenant, request->approver, view));
 }
 
 /*
@@ -121,24 +119,18 @@ booking_view_read_resources(const BookingCall *call,
 	if (!booking_access_bound(call, identity->tenant))
 		return false;
 
-	view->resources = booking_store_resources_read(identity->tenant,
-												   identity->principal, NULL,
-												   payload->resources,
-												   payload->nresources,
-												   &view->nresources,
-												   &view->four_eyes);
-	for (int i = 0; i < view->nresources; i++)
-	{
-		if (!view->resources[i].allowed)
-			return false;
-	}
-	return view->nresources == payload->nresources;
+	read_resources(identity->tenant, payload->resources, payload->nresources,
+				   view);
+	return view->nresources == payload->nresources &&
+		may_use(identity->tenant, identity->principal, view);
 }
 
 /*
  * Make the locks cover what was read: binding, permissions and intents, and
- * the resources in a mode, NoLock for none.  Returns whether any had to be
- * taken; then everything must be read again.
+ * the resources in a mode, NoLock for none.  Returns whether everything must be
+ * read again: locks had to be taken, and since the reading began some
+ * transaction that may have written has completed.  If none has, reading again
+ * would see what was seen.
  *
  * When locks held do not suffice, those of intents and resources are given
  * back first: nothing was decided under them, and taking them anew in order
@@ -179,7 +171,9 @@ booking_view_lock(const BookingCall *call, const BookingRequest *request,
 		for (int i = 0; i < view->nlocked; i++)
 			booking_lock_resource(view->locked_resources[i], mode);
 	}
-	return true;
+
+	/* a lock that was waited for was held by a transaction that completed */
+	return booking_plan_completed() != view->completed;
 }
 
 /*
@@ -228,6 +222,44 @@ add_names(text **names, int count, const BookingPayload *payload)
 			names[count++] = payload->resources[i];
 	}
 	return count;
+}
+
+/*
+ * Read those of the named resources that exist.
+ */
+static void
+read_resources(text *tenant, text **names, int count, BookingView *view)
+{
+	view->names = booking_record_make_text_array(names, count);
+	view->resources = booking_store_resources_read(tenant, view->names,
+												   &view->nresources);
+}
+
+/*
+ * May a principal use every resource of the view?  The row for one resource
+ * wins over the one for all; no row forbids.
+ */
+static bool
+may_use(text *tenant, text *principal, const BookingView *view)
+{
+	BookingPermissions permissions;
+
+	booking_store_permissions_read(tenant, principal, view->names,
+								   &permissions);
+	for (int i = 0; i < view->nresources; i++)
+	{
+		bool		allowed = permissions.others;
+
+		for (int j = 0; j < permissions.count; j++)
+		{
+			if (booking_text_compare(permissions.resources[j],
+									 view->resources[i].name) == 0)
+				allowed = permissions.allowed[j];
+		}
+		if (!allowed)
+			return false;
+	}
+	return true;
 }
 
 /*

@@ -29,11 +29,12 @@ typedef struct BookingRequest
 typedef struct BookingView
 {
 	bool		denied;
-	bool		four_eyes;
 	BookingIntent *intent;		/* NULL: unknown */
 	text	   *predecessor_name;	/* NULL: nothing is superseded */
 	BookingIntent *predecessor; /* NULL: none, or unknown */
-	int			nresources;		/* of payload, intent and predecessor */
+	uint64		completed;		/* booking_plan_completed() before reading */
+	ArrayType  *names;			/* resources of payload, intent, predecessor */
+	int			nresources;		/* those of them that exist */
 	BookingResource *resources;
 
 	/* locks held; booking_view_lock() keeps them */

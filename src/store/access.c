@@ -18,6 +18,52 @@
 #include "store/store.h"
 
 /*
+ * The row for all resources has this name, which no resource can have.
+ */
+#define ALL_RESOURCES cstring_to_text_with_len("", 0)
+
+/*
+ * What a principal may do with the named resources.
+ */
+void
+booking_store_permissions_read(text *tenant, text *principal,
+							   ArrayType *names,
+							   BookingPermissions *permissions)
+{
+	static BookingPlan plan = {
+		"SELECT p.resource, p.allowed FROM booking.permission p"
+		" WHERE p.tenant = $1 AND p.principal = $2"
+		"   AND p.resource = ANY (array_append($3, ''))",
+		{TEXTOID, TEXTOID, TEXTARRAYOID}
+	};
+	Datum		values[3];
+	uint64		count;
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	values[2] = PointerGetDatum(names);
+	count = booking_plan_run(&plan, values, NULL, 0);
+
+	permissions->others = false;
+	permissions->count = 0;
+	permissions->resources = palloc_array(text *, count + 1);
+	permissions->allowed = palloc_array(bool, count + 1);
+	for (uint64 i = 0; i < count; i++)
+	{
+		text	   *resource = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+		bool		allowed = DatumGetBool(booking_plan_column(i, 2, NULL));
+
+		if (VARSIZE_ANY_EXHDR(resource) == 0)
+			permissions->others = allowed;
+		else
+		{
+			permissions->resources[permissions->count] = resource;
+			permissions->allowed[permissions->count++] = allowed;
+		}
+	}
+}
+
+/*
  * May the principal use anything of the tenant?
  */
 bool
@@ -46,18 +92,17 @@ booking_store_permission_put(text *tenant, text *principal, text *resource,
 	static BookingPlan plan = {
 		"INSERT INTO booking.permission (tenant, principal, resource, allowed)"
 		" VALUES ($1, $2, $3, $4)"
-		" ON CONFLICT ON CONSTRAINT permission_key"
+		" ON CONFLICT ON CONSTRAINT permission_pkey"
 		" DO UPDATE SET allowed = EXCLUDED.allowed",
 		{TEXTOID, TEXTOID, TEXTOID, BOOLOID}
 	};
 	Datum		values[4];
-	bool		nulls[4] = {0};
 
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(principal);
-	booking_plan_bind(values, nulls, 2, resource);
+	values[2] = PointerGetDatum(resource != NULL ? resource : ALL_RESOURCES);
 	values[3] = BoolGetDatum(allowed);
-	booking_plan_run(&plan, values, nulls, 0);
+	booking_plan_run(&plan, values, NULL, 0);
 }
 
 /*

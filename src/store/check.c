@@ -180,7 +180,7 @@ static Rule rules[] = {
 	{"permission", {
 			"SELECT concat_ws('/', p.tenant, p.principal, p.resource), 'the permission is on no resource'"
 			"  FROM booking.permission p"
-			" WHERE p.resource IS NOT NULL AND NOT EXISTS"
+			" WHERE p.resource <> '' AND NOT EXISTS"
 			"  (SELECT FROM booking.resource r"
 			"   WHERE r.tenant = p.tenant AND r.resource = p.resource)"
 	}}

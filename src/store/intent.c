@@ -190,7 +190,7 @@ booking_store_intent_list(const BookingListFilter *filter, int limit,
 		"     WHERE NOT coalesce((SELECT p.allowed FROM booking.permission p"
 		"       WHERE p.tenant = $1 AND p.principal = $2 AND p.resource = r.name),"
 		"      (SELECT p.allowed FROM booking.permission p"
-		"       WHERE p.tenant = $1 AND p.principal = $2 AND p.resource IS NULL),"
+		"       WHERE p.tenant = $1 AND p.principal = $2 AND p.resource = ''),"
 		"      false))"
 		" ORDER BY i.intent LIMIT $6",
 		{TEXTOID, TEXTOID, TSTZRANGEOID, TEXTOID, TEXTOID, INT8OID}

@@ -17,64 +17,53 @@
 #include "store/plan.h"
 #include "store/store.h"
 
+#define RESOURCE_COLUMNS \
+	"r.resource, r.resource_id, r.capacity, r.buffer_before, r.buffer_after," \
+	" r.version, r.overrides"
+
+static void resource_from_row(uint64 row, BookingResource *resource);
 static int64 interval_microseconds(Datum interval);
 static Datum microseconds_interval(int64 microseconds);
 
 /*
- * The named resources of a tenant that exist, with what the principal, and the
- * approver unless NULL, may do with them now.  The row for one resource wins
- * over the one for all.  four_eyes is set to the tenant's rule.
+ * The named resources of a tenant that exist.
  */
 BookingResource *
-booking_store_resources_read(text *tenant, text *principal, text *approver,
-							 text **names, int count, int *found,
-							 bool *four_eyes)
+booking_store_resources_read(text *tenant, ArrayType *names, int *found)
 {
 	static BookingPlan plan = {
-		"SELECT r.resource, r.resource_id, r.capacity, r.buffer_before,"
-		" r.buffer_after, r.version, r.overrides,"
-		" coalesce((SELECT p.allowed FROM booking.permission p"
-		"  WHERE p.tenant = $1 AND p.principal = $2 AND p.resource = r.resource),"
-		" (SELECT p.allowed FROM booking.permission p"
-		"  WHERE p.tenant = $1 AND p.principal = $2 AND p.resource IS NULL)),"
-		" CASE WHEN $3 IS NOT NULL THEN"
-		" coalesce((SELECT p.allowed FROM booking.permission p"
-		"  WHERE p.tenant = $1 AND p.principal = $3 AND p.resource = r.resource),"
-		" (SELECT p.allowed FROM booking.permission p"
-		"  WHERE p.tenant = $1 AND p.principal = $3 AND p.resource IS NULL)) END,"
-		" (SELECT t.four_eyes FROM booking.tenant t WHERE t.tenant = $1)"
+		"SELECT " RESOURCE_COLUMNS
 		"  FROM booking.resource r"
-		" WHERE r.tenant = $1 AND r.resource = ANY ($4)",
-		{TEXTOID, TEXTOID, TEXTOID, TEXTARRAYOID}
+		" WHERE r.tenant = $1 AND r.resource = ANY ($2)",
+		{TEXTOID, TEXTARRAYOID}
 	};
-	Datum		values[4];
-	bool		nulls[4] = {0};
+	Datum		values[2];
 	BookingResource *resources;
 
 	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(principal);
-	booking_plan_bind(values, nulls, 2, approver);
-	values[3] = PointerGetDatum(booking_record_make_text_array(names, count));
-	*found = (int) booking_plan_run(&plan, values, nulls, 0);
-
+	values[1] = PointerGetDatum(names);
+	*found = (int) booking_plan_run(&plan, values, NULL, 0);
 	resources = palloc0_array(BookingResource, *found + 1);
 	for (int i = 0; i < *found; i++)
-	{
-		BookingResource *resource = &resources[i];
-
-		resource->name = DatumGetTextPP(booking_plan_column(i, 1, NULL));
-		resource->resource_id = DatumGetInt64(booking_plan_column(i, 2, NULL));
-		resource->capacity = DatumGetInt32(booking_plan_column(i, 3, NULL));
-		resource->buffer_before = interval_microseconds(booking_plan_column(i, 4, NULL));
-		resource->buffer_after = interval_microseconds(booking_plan_column(i, 5, NULL));
-		resource->version = DatumGetInt64(booking_plan_column(i, 6, NULL));
-		resource->overrides = DatumGetBool(booking_plan_column(i, 7, NULL));
-		/* NULL, no row, comes as false */
-		resource->allowed = DatumGetBool(booking_plan_column(i, 8, NULL));
-		resource->approver_allowed = DatumGetBool(booking_plan_column(i, 9, NULL));
-	}
-	*four_eyes = *found > 0 && DatumGetBool(booking_plan_column(0, 10, NULL));
+		resource_from_row(i, &resources[i]);
 	return resources;
+}
+
+/*
+ * Does the tenant want four eyes?
+ */
+bool
+booking_store_tenant_four_eyes(text *tenant)
+{
+	static BookingPlan plan = {
+		"SELECT t.four_eyes FROM booking.tenant t WHERE t.tenant = $1",
+		{TEXTOID}
+	};
+	Datum		values[1];
+
+	values[0] = PointerGetDatum(tenant);
+	return booking_plan_run(&plan, values, NULL, 1) > 0 &&
+		DatumGetBool(booking_plan_column(0, 1, NULL));
 }
 
 /*
@@ -182,16 +171,15 @@ booking_store_resource_insert(text *tenant, text *resource, int32 capacity,
 }
 
 /*
- * A resource by name, without permissions; returns whether it exists.
- * time_zone may be NULL.
+ * A resource by name; returns whether it exists.  time_zone may be NULL.
  */
 bool
 booking_store_resource_lookup(text *tenant, text *resource,
 							  BookingResource *found, text **time_zone)
 {
 	static BookingPlan plan = {
-		"SELECT r.resource_id, r.capacity, r.buffer_before, r.buffer_after,"
-		" r.version, r.overrides, r.time_zone FROM booking.resource r"
+		"SELECT " RESOURCE_COLUMNS ", r.time_zone"
+		"  FROM booking.resource r"
 		" WHERE r.tenant = $1 AND r.resource = $2",
 		{TEXTOID, TEXTOID}
 	};
@@ -201,17 +189,10 @@ booking_store_resource_lookup(text *tenant, text *resource,
 	values[1] = PointerGetDatum(resource);
 	if (booking_plan_run(&plan, values, NULL, 1) == 0)
 		return false;
-
 	memset(found, 0, sizeof(*found));
-	found->name = resource;
-	found->resource_id = DatumGetInt64(booking_plan_column(0, 1, NULL));
-	found->capacity = DatumGetInt32(booking_plan_column(0, 2, NULL));
-	found->buffer_before = interval_microseconds(booking_plan_column(0, 3, NULL));
-	found->buffer_after = interval_microseconds(booking_plan_column(0, 4, NULL));
-	found->version = DatumGetInt64(booking_plan_column(0, 5, NULL));
-	found->overrides = DatumGetBool(booking_plan_column(0, 6, NULL));
+	resource_from_row(0, found);
 	if (time_zone != NULL)
-		*time_zone = DatumGetTextPP(booking_plan_column(0, 7, NULL));
+		*time_zone = DatumGetTextPP(booking_plan_column(0, 8, NULL));
 	return true;
 }
 
@@ -276,6 +257,21 @@ booking_store_tenant_put(text *tenant, const bool *four_eyes)
 	values[1] = four_eyes != NULL ? BoolGetDatum(*four_eyes) : 0;
 	nulls[1] = four_eyes == NULL;
 	booking_plan_run(&plan, values, nulls, 0);
+}
+
+/*
+ * Fill a struct from a row whose columns begin with RESOURCE_COLUMNS.
+ */
+static void
+resource_from_row(uint64 row, BookingResource *resource)
+{
+	resource->name = DatumGetTextPP(booking_plan_column(row, 1, NULL));
+	resource->resource_id = DatumGetInt64(booking_plan_column(row, 2, NULL));
+	resource->capacity = DatumGetInt32(booking_plan_column(row, 3, NULL));
+	resource->buffer_before = interval_microseconds(booking_plan_column(row, 4, NULL));
+	resource->buffer_after = interval_microseconds(booking_plan_column(row, 5, NULL));
+	resource->version = DatumGetInt64(booking_plan_column(row, 6, NULL));
+	resource->overrides = DatumGetBool(booking_plan_column(row, 7, NULL));
 }
 
 /*

@@ -67,6 +67,17 @@ booking_plan_run(BookingPlan *plan, Datum *values, const bool *nulls,
 }
 
 /*
+ * A number that differs from an earlier one if a transaction that wrote has
+ * completed in between: snapshots taken under equal numbers are equal.  (The
+ * server reuses its own snapshots by the same number.)
+ */
+uint64
+booking_plan_completed(void)
+{
+	return GetLatestSnapshot()->snapXactCompletionCount;
+}
+
+/*
  * Value of a column, counted from 1, of a row of the last result, counted from
  * 0.  isnull may be NULL: then NULL is returned as a zero Datum.
  */

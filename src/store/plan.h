@@ -28,6 +28,7 @@ typedef struct BookingPlan
 
 extern uint64 booking_plan_run(BookingPlan *plan, Datum *values,
 							   const bool *nulls, long limit);
+extern uint64 booking_plan_completed(void);
 extern Datum booking_plan_column(uint64 row, int column, bool *isnull);
 extern void booking_plan_bind(Datum *values, bool *nulls, int param,
 							  const void *pointer);

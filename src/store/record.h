@@ -71,7 +71,7 @@ typedef struct BookingProposal
 	BookingPayload payload;
 } BookingProposal;
 
-/* a row of booking.resource, with what principal and approver may */
+/* a row of booking.resource */
 typedef struct BookingResource
 {
 	text	   *name;
@@ -81,9 +81,16 @@ typedef struct BookingResource
 	int64		buffer_after;	/* microseconds */
 	int64		version;
 	bool		overrides;
-	bool		allowed;		/* to the principal */
-	bool		approver_allowed;
 } BookingResource;
+
+/* a principal's rows of booking.permission for some resources */
+typedef struct BookingPermissions
+{
+	bool		others;			/* resources without a row of their own */
+	int			count;
+	text	  **resources;
+	bool	   *allowed;
+} BookingPermissions;
 
 /* a row of booking.reservation */
 typedef struct BookingReservation
