@@ -19,6 +19,14 @@ $$;
 CREATE SCHEMA booking;
 COMMENT ON SCHEMA booking IS 'relations of the booking extension; written by its functions only';
 
+CREATE FUNCTION booking.interval_is_valid(during tstzrange)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'booking_interval_is_valid'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION booking.interval_is_valid(tstzrange) IS
+	'a finite interval that is not empty, in [) form, in years 1970-9999';
+REVOKE ALL ON FUNCTION booking.interval_is_valid(tstzrange) FROM PUBLIC;
+
 /* ------------------------------------------------------------------------
  * Inventory and access
  * ------------------------------------------------------------------------ */
@@ -47,17 +55,17 @@ CREATE TABLE booking.resource (
 	CONSTRAINT resource_name_key UNIQUE (tenant, resource),
 	CONSTRAINT resource_id_check CHECK (resource_id BETWEEN 1 AND 140737488355327),
 	CONSTRAINT resource_label_check CHECK
-		(octet_length(tenant) BETWEEN 1 AND 200
-		 AND octet_length(resource) BETWEEN 1 AND 200),
+		(pg_catalog.octet_length(tenant) BETWEEN 1 AND 200
+		 AND pg_catalog.octet_length(resource) BETWEEN 1 AND 200),
 	CONSTRAINT resource_capacity_check CHECK (capacity BETWEEN 1 AND 32767),
 	CONSTRAINT resource_buffer_before_check CHECK
 		(buffer_before BETWEEN '0' AND '744 hours'
-		 AND date_part('day', buffer_before) = 0
-		 AND date_part('month', buffer_before) = 0),
+		 AND pg_catalog.date_part('day', buffer_before) = 0
+		 AND pg_catalog.date_part('month', buffer_before) = 0),
 	CONSTRAINT resource_buffer_after_check CHECK
 		(buffer_after BETWEEN '0' AND '744 hours'
-		 AND date_part('day', buffer_after) = 0
-		 AND date_part('month', buffer_after) = 0),
+		 AND pg_catalog.date_part('day', buffer_after) = 0
+		 AND pg_catalog.date_part('month', buffer_after) = 0),
 	CONSTRAINT resource_version_check CHECK (version >= 1)
 );
 ALTER SEQUENCE booking.resource_id_seq OWNED BY booking.resource.resource_id;
@@ -80,14 +88,12 @@ CREATE TABLE booking.slot (
 	version		bigint NOT NULL DEFAULT 1,
 	CONSTRAINT slot_pkey PRIMARY KEY (tenant, resource, slot),
 	CONSTRAINT slot_label_check CHECK
-		(octet_length(tenant) BETWEEN 1 AND 200
-		 AND octet_length(resource) BETWEEN 1 AND 200
-		 AND octet_length(slot) BETWEEN 1 AND 200),
+		(pg_catalog.octet_length(tenant) BETWEEN 1 AND 200
+		 AND pg_catalog.octet_length(resource) BETWEEN 1 AND 200
+		 AND pg_catalog.octet_length(slot) BETWEEN 1 AND 200),
 	CONSTRAINT slot_version_check CHECK (version >= 1),
 	CONSTRAINT slot_during_check CHECK
-		(NOT isempty(during) AND lower_inc(during) AND NOT upper_inc(during)
-		 AND lower(during) >= '1970-01-01 00:00:00+00'
-		 AND upper(during) < '10000-01-01 00:00:00+00')
+		(booking.interval_is_valid(during))
 );
 COMMENT ON TABLE booking.slot IS 'labels of a resource with an interval and a version of their own';
 COMMENT ON COLUMN booking.slot.tenant IS 'owner of the resource';
@@ -235,9 +241,7 @@ CREATE TABLE booking.proposal (
 	CONSTRAINT proposal_state_check CHECK (state IN
 		('open', 'approved', 'rejected', 'displaced', 'lapsed', 'canceled')),
 	CONSTRAINT proposal_during_check CHECK
-		(NOT isempty(during) AND lower_inc(during) AND NOT upper_inc(during)
-		 AND lower(during) >= '1970-01-01 00:00:00+00'
-		 AND upper(during) < '10000-01-01 00:00:00+00')
+		(booking.interval_is_valid(during))
 );
 CREATE UNIQUE INDEX proposal_approved_idx ON booking.proposal (intent_id)
 	WHERE state = 'approved';
@@ -275,7 +279,8 @@ CREATE TABLE booking.reservation (
 	CONSTRAINT reservation_check CHECK
 		(booking.reservation_is_valid(resource_id, unit, occupied)),
 	CONSTRAINT reservation_lane_excl EXCLUDE USING gist
-		((resource_id * 65536 + unit) WITH =, occupied WITH &&)
+		((resource_id OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.+) unit)
+		 WITH OPERATOR(pg_catalog.=), occupied WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE booking.reservation IS 'one row a unit held; no two rows hold one lane at one instant';
 COMMENT ON COLUMN booking.reservation.intent_id IS 'intent that holds the unit';

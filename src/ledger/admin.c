@@ -133,6 +133,12 @@ booking_resource_put(PG_FUNCTION_ARGS)
 	if (wish.capacity > 0)
 		booking_detail_integer(&detail, "capacity", wish.capacity);
 	booking_detail_text(&detail, "time_zone", wish.time_zone);
+	if (wish.buffer_before >= 0)
+		booking_detail_integer(&detail, "buffer_before_seconds",
+							   wish.buffer_before / USECS_PER_SEC);
+	if (wish.buffer_after >= 0)
+		booking_detail_integer(&detail, "buffer_after_seconds",
+							   wish.buffer_after / USECS_PER_SEC);
 	booking_store_audit("resource_put", call.role, wish.tenant, NULL, NULL,
 						booking_detail_end(&detail), NULL, call.now);
 	booking_call_end(&call);
@@ -361,8 +367,11 @@ bind(FunctionCallInfo fcinfo, bool bound)
 	BookingCall call;
 	BookingDetail detail;
 
-	if (bound)
-		(void) get_role_oid(text_to_cstring(role), false);
+	if (bound && !OidIsValid(get_role_oid(text_to_cstring(role), true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("argument \"%s\" names no role", "role"),
+				 errhint("Give the name of a role as in pg_roles; names are compared byte for byte.")));
 
 	booking_call_begin(&call, fcinfo, true);
 	if (!bound)

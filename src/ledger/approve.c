@@ -78,7 +78,8 @@ booking_approve(PG_FUNCTION_ARGS)
 			return booking_call_return(&call, &result);
 	} while (booking_view_lock(&call, &request, &view, ExclusiveLock));
 
-	approve(&call, &request, &view, evidence, &result);
+	if (!booking_decide_predecessor(&result, &view))
+		approve(&call, &request, &view, evidence, &result);
 	return booking_call_return(&call, &result);
 }
 

@@ -272,9 +272,9 @@ booking_arg_fixed_interval(FunctionCallInfo fcinfo, int n, const char *name,
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is out of range", name),
-				 errhint("Give an interval between %g and %g seconds.",
-						 (double) least / USECS_PER_SEC,
-						 (double) most / USECS_PER_SEC)));
+				 errhint("Give %s, at most %lld hours.",
+						 least == 0 ? "zero or more" : "more than zero",
+						 (long long) (most / USECS_PER_HOUR))));
 	return interval->time;
 }
 

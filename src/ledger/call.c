@@ -42,10 +42,12 @@ static Oid	relations_owner(void);
 void
 booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo, bool writes)
 {
-	if (writes)
+	if (writes || IsInParallelMode())
 	{
 		const char *name = get_func_name(fcinfo->flinfo->fn_oid);
 
+		/* only a caller wrongly labelled parallel safe brings us there */
+		PreventCommandIfParallelMode(name);
 		PreventCommandDuringRecovery(name);
 		PreventCommandIfReadOnly(name);
 	}

@@ -59,7 +59,7 @@ static void recolor(const BookingWish *wish, const BookingResource *resource,
 static BookingReservation *live_rows(int64 resource_id, TimestampTz start,
 									 TimestampTz end, int64 replaces,
 									 TimestampTz now, int *count);
-static bool delete_expired(const BookingReservation *rows, int count,
+static void delete_expired(const BookingReservation *rows, int count,
 						   TimestampTz now);
 static int	compare_rows(const void *a, const void *b);
 static BookingSpan *spans_of(const BookingReservation *rows, int count);
@@ -68,13 +68,14 @@ static Jsonb *collision_detail(const BookingResource *resource, int32 units,
 
 /*
  * In which mode a plain claim locks its resources; whatever moves or replaces
- * rows takes ExclusiveLock without asking.
+ * rows takes ExclusiveLock without asking.  An override holds a lane that an
+ * insert into lane 0 would not meet.
  */
 LOCKMODE
 booking_capacity_lock_mode(const BookingResource **resources, int nresources)
 {
-	return nresources == 1 && resources[0]->capacity == 1 ?
-		ShareLock : ExclusiveLock;
+	return nresources == 1 && resources[0]->capacity == 1 &&
+		!resources[0]->overrides ? ShareLock : ExclusiveLock;
 }
 
 /*
@@ -272,9 +273,7 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 
 		CHECK_FOR_INTERRUPTS();
 
-		/* an override holds a lane that the insert would not meet */
-		if (!resource->overrides &&
-			booking_store_reservation_insert_first(wish->intent_id, wish->tenant,
+		if (booking_store_reservation_insert_first(wish->intent_id, wish->tenant,
 												   resource->resource_id,
 												   occupied, wish->hold_until))
 			return true;
@@ -296,14 +295,7 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 			*collision = collision_detail(resource, wish->units, &spans[0]);
 			return false;
 		}
-		if (delete_expired(rows, nrows, now))
-			continue;
-
-		if (resource->overrides &&
-			booking_store_reservation_insert_first(wish->intent_id, wish->tenant,
-												   resource->resource_id,
-												   occupied, wish->hold_until))
-			return true;
+		delete_expired(rows, nrows, now);
 	}
 }
 
@@ -365,7 +357,7 @@ apply_plan(const BookingWish *wish, const BookingResource *resource,
 	rows = booking_store_reservation_overlap(resource->resource_id,
 											 plan->clear_start, plan->clear_end,
 											 &nrows);
-	(void) delete_expired(rows, nrows, plan->now);
+	delete_expired(rows, nrows, plan->now);
 	if (plan->nmoved > 0)
 		booking_store_reservation_relane(plan->moved, plan->moved_lanes,
 										 plan->nmoved);
@@ -499,9 +491,8 @@ live_rows(int64 resource_id, TimestampTz start, TimestampTz end,
 /*
  * Delete the expired holds among rows, in the order of their keys so that two
  * that do so under the share lock cannot wait for each other in a circle.
- * Returns whether there was any.
  */
-static bool
+static void
 delete_expired(const BookingReservation *rows, int count, TimestampTz now)
 {
 	BookingReservation *sorted = palloc_array(BookingReservation, count + 1);
@@ -517,7 +508,6 @@ delete_expired(const BookingReservation *rows, int count, TimestampTz now)
 		booking_store_reservation_delete_piece(sorted[i].intent_id,
 											   sorted[i].piece);
 	pfree(sorted);
-	return nexpired > 0;
 }
 
 /*

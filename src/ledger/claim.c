@@ -210,7 +210,8 @@ claim(FunctionCallInfo fcinfo, Claim *claim)
 		mode = lock_mode(claim, &view);
 	} while (booking_view_lock(&call, &claim->request, &view, mode));
 
-	decide(&call, claim, &view, mode, &result);
+	if (!booking_decide_predecessor(&result, &view))
+		decide(&call, claim, &view, mode, &result);
 	return booking_call_return(&call, &result);
 }
 

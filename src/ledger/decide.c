@@ -121,9 +121,9 @@ booking_decide_claim(BookingResult *result, const BookingIntent *intent,
 	BookingDifference difference;
 	BookingDetail detail;
 
-	/* what was canceled without saying what it supersedes never can */
+	/* an exact cancel cannot say what the claim it forestalls supersedes */
 	if (booking_state_of(intent->state) == BOOKING_STATE_CANCELED &&
-		intent->payload.supersedes == NULL)
+		intent->revision == 1)
 		with_supersedes = false;
 
 	/* a tombstone known by identity alone answers every claim */
@@ -150,7 +150,8 @@ booking_decide_claim(BookingResult *result, const BookingIntent *intent,
 
 /*
  * Does the superseded intent stand in the way?  If so, the answer is in
- * result.  One that is canceled, or was superseded before, is never replaced
+ * result; to be asked before locking and again after it.  That it is unknown
+ * is only certain under its lock.  One that is canceled, or was superseded before, is never replaced
  * by a plain claim: two concurrent reschedules must not make two meetings.
  */
 bool
@@ -164,6 +165,8 @@ booking_decide_predecessor(BookingResult *result, const BookingView *view)
 
 	booking_detail_begin(&detail);
 	booking_detail_text(&detail, "supersedes", view->predecessor_name);
+	if (predecessor == NULL && !view->locked)
+		return false;			/* it may be on its way */
 	if (predecessor == NULL)
 	{
 		booking_decide_refusal(result, view->intent, "unknown_intent",

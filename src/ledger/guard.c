@@ -36,6 +36,8 @@ static TriggerData *trigger_data(FunctionCallInfo fcinfo);
 static bool is_update(const TriggerData *trigger);
 static HeapTuple new_row(const TriggerData *trigger);
 static text *column_text(HeapTuple tuple, TupleDesc desc, const char *column);
+static int32 column_integer(HeapTuple tuple, TupleDesc desc,
+							const char *column);
 static bool column_differs(const TriggerData *trigger, int attnum);
 static void keep_columns(const TriggerData *trigger,
 						 const char *const *columns, int count,
@@ -95,9 +97,14 @@ booking_guard_intent_row(PG_FUNCTION_ARGS)
 
 	keep_columns(trigger, intent_identity, lengthof(intent_identity),
 				 "identity and evidence of an intent are immutable");
-	if (to != BOOKING_STATE_PROPOSED)
+	if (to != BOOKING_STATE_PROPOSED ||
+		column_integer(trigger->tg_newtuple, desc, "version") !=
+		column_integer(trigger->tg_trigtuple, desc, "version") + 1)
 		keep_columns(trigger, intent_payload, lengthof(intent_payload),
-					 "the payload of an intent is immutable");
+					 "a payload changes only to the next proposal");
+	if (column_integer(trigger->tg_newtuple, desc, "revision") <
+		column_integer(trigger->tg_trigtuple, desc, "revision"))
+		refuse(trigger, "the revision of an intent never falls");
 
 	for (int i = 0; i < lengthof(once); i++)
 	{
@@ -248,6 +255,20 @@ column_text(HeapTuple tuple, TupleDesc desc, const char *column)
 									 &isnull);
 
 	return isnull ? NULL : DatumGetTextPP(value);
+}
+
+/*
+ * Value of an integer column that is NOT NULL; a NULL that will be refused
+ * comes as 0.
+ */
+static int32
+column_integer(HeapTuple tuple, TupleDesc desc, const char *column)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, SPI_fnumber(desc, column), desc,
+									 &isnull);
+
+	return isnull ? 0 : DatumGetInt32(value);
 }
 
 /*

@@ -182,7 +182,8 @@ propose(FunctionCallInfo fcinfo, BookingShape shape)
 		mode = lock_mode(&this, &view);
 	} while (booking_view_lock(&call, &this.request, &view, mode));
 
-	proposal = decide(&call, &this, &view, mode, &result);
+	proposal = booking_decide_predecessor(&result, &view) ? NULL :
+		decide(&call, &this, &view, mode, &result);
 	return return_proposal(&call, &result, proposal,
 						   view.intent != NULL ? view.intent->version : 0);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * validate.c
- *	  CHECK constraints of booking.intent and booking.reservation
+ *	  CHECK constraints written in C
  *
  * An exclusion constraint says nothing about empty ranges and NULLs, so these
  * refuse them for direct DML and COPY too.  They look at one row and at
@@ -21,6 +21,7 @@
 #include "ledger/args.h"
 #include "ledger/state.h"
 
+PG_FUNCTION_INFO_V1(booking_interval_is_valid);
 PG_FUNCTION_INFO_V1(booking_intent_is_valid);
 PG_FUNCTION_INFO_V1(booking_reservation_is_valid);
 
@@ -46,6 +47,15 @@ enum
 static bool is_word(FunctionCallInfo fcinfo, int n, const char *const *words,
 					int count);
 static bool is_interval(RangeType *range);
+
+/*
+ * booking.interval_is_valid(during) returns boolean
+ */
+Datum
+booking_interval_is_valid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!PG_ARGISNULL(0) && is_interval(PG_GETARG_RANGE_P(0)));
+}
 
 /*
  * booking.intent_is_valid(...) returns boolean

@@ -26,6 +26,7 @@ PG_FUNCTION_INFO_V1(booking_at);
 #define ZONE_REACH_SECS (26 * SECS_PER_HOUR)
 #define ZONE_MAX_OFFSETS 8
 
+static void raise_out_of_range(void) pg_attribute_noreturn();
 static bool is_known(const char *name);
 static int	zone_offsets(pg_tz *zone, pg_time_t around, long *offsets);
 static int	instants_of(pg_tz *zone, pg_time_t local, pg_time_t *instants);
@@ -52,10 +53,7 @@ booking_at(PG_FUNCTION_ARGS)
 	booking_arg_require(fcinfo, 0, "local");
 	local = PG_GETARG_TIMESTAMP(0);
 	if (local < BOOKING_FIRST_INSTANT || local >= BOOKING_INSTANT_LIMIT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range", "local"),
-				 errhint("Give a time in the years 1970 to 9999.")));
+		raise_out_of_range();
 	booking_arg_require(fcinfo, 1, "zone");
 	zone = booking_zone_lookup(PG_GETARG_TEXT_PP(1), "zone");
 	booking_arg_require(fcinfo, 2, "fold");
@@ -81,17 +79,34 @@ booking_at(PG_FUNCTION_ARGS)
 	if (count == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("clocks in the time zone skip this time"),
+				 errmsg("argument \"%s\" is a time that clocks in the zone skip",
+						"local"),
 				 errhint("Choose a time before or after the gap.")));
 	if (count > 1 && choice == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("clocks in the time zone show this time more than once"),
+				 errmsg("argument \"%s\" is a time that clocks in the zone show more than once",
+						"local"),
 				 errhint("Give first or second as \"fold\".")));
 
 	seconds = instants[choice == 2 ? count - 1 : 0] -
 		(pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
-	PG_RETURN_TIMESTAMPTZ(seconds * USECS_PER_SEC + fraction);
+	local = seconds * USECS_PER_SEC + fraction;
+	if (local < BOOKING_FIRST_INSTANT || local >= BOOKING_INSTANT_LIMIT)
+		raise_out_of_range();
+	PG_RETURN_TIMESTAMPTZ(local);
+}
+
+/*
+ * The error for a time, or the instant it is, beyond what can be booked.
+ */
+static void
+raise_out_of_range(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("argument \"%s\" is out of range", "local"),
+			 errhint("Give a time in the years 1970 to 9999, in the zone and in UTC.")));
 }
 
 /*

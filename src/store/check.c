@@ -130,6 +130,37 @@ static Rule rules[] = {
 			"       AND i.state NOT IN ('proposed', 'failed', 'needs_proposal', 'canceled')"
 			"    OR p.version > i.version"
 	}},
+	{"proposal", {
+			"SELECT concat_ws('/', p.intent_id, p.version), 'an earlier version of the proposal is missing'"
+			"  FROM booking.proposal p"
+			" WHERE p.version > 1 AND NOT EXISTS (SELECT FROM booking.proposal q"
+			"   WHERE q.intent_id = p.intent_id AND q.version = p.version - 1)"
+	}},
+	{"proposal", {
+			"SELECT " INTENT_KEY ", 'none of the proposals of a booked intent is approved'"
+			"  FROM booking.intent i"
+			" WHERE i.state IN ('approved', 'committed', 'creating', 'created', 'unknown')"
+			"   AND EXISTS (SELECT FROM booking.proposal p WHERE p.intent_id = i.intent_id)"
+			"   AND NOT EXISTS (SELECT FROM booking.proposal p"
+			"    WHERE p.intent_id = i.intent_id AND p.state = 'approved')"
+	}},
+	{"reservation", {
+			"SELECT concat_ws('/', v.intent_id, v.piece), 'the hold does not fit its proposal'"
+			"  FROM booking.reservation v"
+			"  JOIN booking.intent i ON i.intent_id = v.intent_id"
+			"  LEFT JOIN booking.proposal p"
+			"    ON p.intent_id = i.intent_id AND p.version = i.version"
+			" WHERE v.hold_until IS NOT NULL AND i.state = 'proposed'"
+			"   AND (p.expires_at IS DISTINCT FROM v.hold_until"
+			"        OR NOT v.occupied @> p.during)"
+	}},
+	{"reservation", {
+			"SELECT " INTENT_KEY ", 'override and reservations disagree'"
+			"  FROM booking.intent i"
+			"  JOIN booking.reservation v ON v.intent_id = i.intent_id"
+			" WHERE v.override <> (i.override_reason IS NOT NULL)"
+			" GROUP BY i.tenant, i.principal, i.intent"
+	}},
 	{"reservation", {
 			"SELECT concat_ws('/', v.intent_id, v.piece), 'the reservation belongs to no intent'"
 			"  FROM booking.reservation v"
