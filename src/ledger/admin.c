@@ -47,6 +47,9 @@ typedef struct ResourceWish
 } ResourceWish;
 
 static int64 change_resource(const ResourceWish *wish, bool *changed);
+static void audit_resource(const BookingCall *call, const ResourceWish *wish,
+						   int64 version);
+static void notice_bookings(int64 count, const char *object, const char *kept);
 static void permit(FunctionCallInfo fcinfo, text *resource, bool allowed);
 static void demand_resource(text *tenant, text *resource,
 							BookingResource *found);
@@ -89,7 +92,6 @@ booking_resource_put(PG_FUNCTION_ARGS)
 	const int64 longest = BOOKING_MAX_BUFFER_HOURS * USECS_PER_HOUR;
 	ResourceWish wish = {0};
 	BookingCall call;
-	BookingDetail detail;
 	int64		version = 1;
 	bool		changed = true;
 
@@ -105,8 +107,11 @@ booking_resource_put(PG_FUNCTION_ARGS)
 					 errhint("Give 1 to %d units.", BOOKING_MAX_CAPACITY)));
 	}
 	if (!PG_ARGISNULL(3))
-		wish.time_zone = cstring_to_text(pg_get_timezone_name(booking_zone_lookup(PG_GETARG_TEXT_PP(3),
-																				  "time_zone")));
+	{
+		pg_tz	   *zone = booking_zone_lookup(PG_GETARG_TEXT_PP(3), "time_zone");
+
+		wish.time_zone = cstring_to_text(pg_get_timezone_name(zone));
+	}
 	wish.buffer_before = PG_ARGISNULL(4) ? -1 :
 		booking_arg_fixed_interval(fcinfo, 4, "buffer_before", 0, longest);
 	wish.buffer_after = PG_ARGISNULL(5) ? -1 :
@@ -127,20 +132,7 @@ booking_resource_put(PG_FUNCTION_ARGS)
 		PG_RETURN_INT64(version);
 	}
 
-	booking_detail_begin(&detail);
-	booking_detail_text(&detail, "resource", wish.resource);
-	booking_detail_integer(&detail, "version", version);
-	if (wish.capacity > 0)
-		booking_detail_integer(&detail, "capacity", wish.capacity);
-	booking_detail_text(&detail, "time_zone", wish.time_zone);
-	if (wish.buffer_before >= 0)
-		booking_detail_integer(&detail, "buffer_before_seconds",
-							   wish.buffer_before / USECS_PER_SEC);
-	if (wish.buffer_after >= 0)
-		booking_detail_integer(&detail, "buffer_after_seconds",
-							   wish.buffer_after / USECS_PER_SEC);
-	booking_store_audit("resource_put", call.role, wish.tenant, NULL, NULL,
-						booking_detail_end(&detail), NULL, call.now);
+	audit_resource(&call, &wish, version);
 	booking_call_end(&call);
 	PG_RETURN_INT64(version);
 }
@@ -196,15 +188,8 @@ booking_slot_put(PG_FUNCTION_ARGS)
 	if (!booking_store_slot_put(tenant, resource, slot,
 								booking_range_make(start, end), version) &&
 		!equal)
-	{
-		int64		bookings = booking_store_slot_bookings(tenant, resource,
-														   slot);
-
-		if (bookings > 0)
-			ereport(NOTICE,
-					(errmsg(INT64_FORMAT " booking(s) of the slot keep their interval",
-							bookings)));
-	}
+		notice_bookings(booking_store_slot_bookings(tenant, resource, slot),
+						"slot", "interval");
 
 	booking_detail_begin(&detail);
 	booking_detail_text(&detail, "resource", resource);
@@ -305,12 +290,46 @@ change_resource(const ResourceWish *wish, bool *changed)
 	if (before != present.buffer_before || after != present.buffer_after)
 	{
 		(void) booking_store_reservation_all(present.resource_id, &bookings);
-		if (bookings > 0)
-			ereport(NOTICE,
-					(errmsg("%d reservation(s) of the resource keep their buffers",
-							bookings)));
+		notice_bookings(bookings, "resource", "buffers");
 	}
 	return present.version + 1;
+}
+
+/*
+ * Record what was given of a resource.
+ */
+static void
+audit_resource(const BookingCall *call, const ResourceWish *wish,
+			   int64 version)
+{
+	BookingDetail detail;
+
+	booking_detail_begin(&detail);
+	booking_detail_text(&detail, "resource", wish->resource);
+	booking_detail_integer(&detail, "version", version);
+	if (wish->capacity > 0)
+		booking_detail_integer(&detail, "capacity", wish->capacity);
+	booking_detail_text(&detail, "time_zone", wish->time_zone);
+	if (wish->buffer_before >= 0)
+		booking_detail_integer(&detail, "buffer_before_seconds",
+							   wish->buffer_before / USECS_PER_SEC);
+	if (wish->buffer_after >= 0)
+		booking_detail_integer(&detail, "buffer_after_seconds",
+							   wish->buffer_after / USECS_PER_SEC);
+	booking_store_audit("resource_put", call->role, wish->tenant, NULL, NULL,
+						booking_detail_end(&detail), NULL, call->now);
+}
+
+/*
+ * Say how many bookings a change leaves as they are.
+ */
+static void
+notice_bookings(int64 count, const char *object, const char *kept)
+{
+	if (count > 0)
+		ereport(NOTICE,
+				(errmsg(INT64_FORMAT " booking(s) of the %s keep their %s",
+						count, object, kept)));
 }
 
 /*

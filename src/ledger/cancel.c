@@ -182,10 +182,7 @@ bury(BookingCall *call, const BookingRequest *request, Jsonb *evidence,
 	row.now = call->now;
 	booking_store_intent_insert(&row);
 
-	booking_decide(result, "canceled", NULL);
-	result->state = cstring_to_text("canceled");
-	result->remote = cstring_to_text("not_required");
-	result->event = cstring_to_text("none");
+	booking_decide_new(result, "canceled", "canceled");
 }
 
 /*

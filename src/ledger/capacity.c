@@ -56,6 +56,10 @@ static int	free_lanes(const Plan *plan, int32 first_lane, int32 lane_limit,
 					   int32 wanted, int32 *lanes);
 static void recolor(const BookingWish *wish, const BookingResource *resource,
 					Plan *plan);
+static void color_lanes(Plan *plan, BookingLaneItem *items, int count,
+						int32 first_lane, int32 lane_limit);
+static void raise_in_use(int32 capacity, const BookingSpan *spans, int nspans)
+			pg_attribute_noreturn();
 static BookingReservation *live_rows(int64 resource_id, TimestampTz start,
 									 TimestampTz end, int64 replaces,
 									 TimestampTz now, int *count);
@@ -147,10 +151,8 @@ booking_capacity_lower(const BookingResource *resource, int32 capacity)
 	TimestampTz now = booking_call_hold_clock();
 	BookingLaneItem *items[2];
 	int			nitems[2] = {0, 0};
-	BookingReservation **moved = palloc_array(BookingReservation *, count + 1);
-	int32	   *lanes = palloc_array(int32, count + 1);
-	int			nmoved = 0;
-	BookingReservation *bookings = palloc_array(BookingReservation, count + 1);
+	Plan		plan = {0};
+	BookingSpan *bookings = palloc0_array(BookingSpan, count + 1);
 	BookingSpan *spans;
 	int			nspans;
 
@@ -168,7 +170,10 @@ booking_capacity_lower(const BookingResource *resource, int32 capacity)
 			continue;
 		}
 		if (kind == 0)
-			bookings[nitems[0]] = rows[i];
+		{
+			bookings[nitems[0]].start = rows[i].start;
+			bookings[nitems[0]].end = rows[i].end;
+		}
 		item->start = rows[i].start;
 		item->end = rows[i].end;
 		item->lane = rows[i].unit;
@@ -176,44 +181,39 @@ booking_capacity_lower(const BookingResource *resource, int32 capacity)
 		nitems[kind]++;
 	}
 
-	spans = booking_lanes_above(spans_of(bookings, nitems[0]), nitems[0],
-								capacity, &nspans);
+	spans = booking_lanes_above(bookings, nitems[0], capacity, &nspans);
 	if (nspans > 0)
-	{
-		StringInfoData list;
+		raise_in_use(capacity, spans, nspans);
 
-		initStringInfo(&list);
-		for (int i = 0; i < Min(nspans, 10); i++)
-			appendStringInfo(&list, "%s[%s, %s)", i == 0 ? "" : ", ",
-							 booking_detail_format_instant(spans[i].start),
-							 booking_detail_format_instant(spans[i].end));
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("capacity cannot be lowered to %d below present use",
-						capacity),
-				 errdetail("More units are in use in %d interval(s): %s%s.",
-						   nspans, list.data, nspans > 10 ? ", ..." : ""),
-				 errhint("Cancel or move bookings in these intervals first.")));
-	}
+	plan.moved = palloc_array(BookingReservation *, count + 1);
+	plan.moved_lanes = palloc_array(int32, count + 1);
+	color_lanes(&plan, items[0], nitems[0], 0, capacity);
+	color_lanes(&plan, items[1], nitems[1], capacity, BOOKING_LANE_LIMIT);
+	if (plan.nmoved > 0)
+		booking_store_reservation_relane(plan.moved, plan.moved_lanes,
+										 plan.nmoved);
+}
 
-	if (!booking_lanes_color(items[0], nitems[0], 0, capacity) ||
-		!booking_lanes_color(items[1], nitems[1], capacity, BOOKING_LANE_LIMIT))
-		elog(ERROR, "lanes do not suffice although no instant is above the capacity");
-	for (int kind = 0; kind < 2; kind++)
-	{
-		for (int i = 0; i < nitems[kind]; i++)
-		{
-			BookingReservation *row = items[kind][i].row;
+/*
+ * The error for a capacity below present use, with the first intervals.
+ */
+static void
+raise_in_use(int32 capacity, const BookingSpan *spans, int nspans)
+{
+	StringInfoData list;
 
-			if (row->unit != items[kind][i].lane)
-			{
-				moved[nmoved] = row;
-				lanes[nmoved++] = items[kind][i].lane;
-			}
-		}
-	}
-	if (nmoved > 0)
-		booking_store_reservation_relane(moved, lanes, nmoved);
+	initStringInfo(&list);
+	for (int i = 0; i < Min(nspans, 10); i++)
+		appendStringInfo(&list, "%s[%s, %s)", i == 0 ? "" : ", ",
+						 booking_detail_format_instant(spans[i].start),
+						 booking_detail_format_instant(spans[i].end));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("capacity cannot be lowered to %d below present use",
+					capacity),
+			 errdetail("More units are in use in %d interval(s): %s%s.",
+					   nspans, list.data, nspans > 10 ? ", ..." : ""),
+			 errhint("Cancel or move bookings in these intervals first.")));
 }
 
 /*
@@ -409,7 +409,6 @@ recolor(const BookingWish *wish, const BookingResource *resource, Plan *plan)
 	BookingLaneItem *items;
 	int			nrows;
 	int			nitems = 0;
-	int			nnew = 0;
 	bool		grown;
 
 	do
@@ -446,12 +445,25 @@ recolor(const BookingWish *wish, const BookingResource *resource, Plan *plan)
 		items[nitems].end = plan->end;
 		items[nitems++].lane = -1;
 	}
-	if (!booking_lanes_color(items, nitems, 0, resource->capacity))
-		elog(ERROR, "lanes do not suffice although no instant is above the capacity");
-
 	plan->moved = palloc_array(BookingReservation *, nitems);
 	plan->moved_lanes = palloc_array(int32, nitems);
-	for (int i = 0; i < nitems; i++)
+	color_lanes(plan, items, nitems, 0, resource->capacity);
+}
+
+/*
+ * Colour items that are known to fit; add the rows that move to the plan, and
+ * set its lanes to those of the new items.
+ */
+static void
+color_lanes(Plan *plan, BookingLaneItem *items, int count, int32 first_lane,
+			int32 lane_limit)
+{
+	int			nnew = 0;
+
+	if (!booking_lanes_color(items, count, first_lane, lane_limit))
+		elog(ERROR, "lanes do not suffice although no instant is above the capacity");
+
+	for (int i = 0; i < count; i++)
 	{
 		BookingReservation *row = items[i].row;
 

@@ -47,6 +47,7 @@ static void decide(BookingCall *call, Claim *claim, const BookingView *view,
 static void record(BookingCall *call, const Claim *claim, int64 intent_id,
 				   const char *disposition, const char *state, Jsonb *detail,
 				   BookingResult *result);
+static void audit_override(const BookingCall *call, const Claim *claim);
 static LOCKMODE lock_mode(const Claim *claim, const BookingView *view);
 
 /*
@@ -242,17 +243,15 @@ decide(BookingCall *call, Claim *claim, const BookingView *view,
 	{
 		detail = booking_decide_units(view, payload);
 		if (detail != NULL)
-		{
 			record(call, claim, intent_id, "resource_conflict", "conflict",
 				   detail, result);
-			return;
+		else
+		{
+			booking_propose_record(call, &claim->request, view, payload,
+								   slot_version, NULL, intent_id,
+								   claim->evidence);
+			booking_decide_new(result, "proposed", "proposed");
 		}
-		booking_propose_record(call, &claim->request, view, payload,
-							   slot_version, NULL, intent_id, claim->evidence);
-		booking_decide(result, "proposed", NULL);
-		result->state = cstring_to_text("proposed");
-		result->remote = cstring_to_text("not_required");
-		result->event = cstring_to_text("none");
 		return;
 	}
 
@@ -277,17 +276,25 @@ decide(BookingCall *call, Claim *claim, const BookingView *view,
 	if (view->predecessor != NULL)
 		booking_claim_end_predecessor(call, view->predecessor, identity->intent);
 	if (claim->override_reason != NULL)
-	{
-		BookingDetail reason;
+		audit_override(call, claim);
+}
 
-		booking_detail_begin(&reason);
-		booking_detail_text(&reason, "resource", payload->resources[0]);
-		booking_detail_integer(&reason, "units", payload->units);
-		booking_detail_text(&reason, "reason", claim->override_reason);
-		booking_store_audit("override", call->role, identity->tenant,
-							identity->principal, identity->intent,
-							booking_detail_end(&reason), NULL, call->now);
-	}
+/*
+ * Record who went beyond the capacity, and why.
+ */
+static void
+audit_override(const BookingCall *call, const Claim *claim)
+{
+	const BookingIdentity *identity = &claim->request.identity;
+	BookingDetail detail;
+
+	booking_detail_begin(&detail);
+	booking_detail_text(&detail, "resource", claim->payload.resources[0]);
+	booking_detail_integer(&detail, "units", claim->payload.units);
+	booking_detail_text(&detail, "reason", claim->override_reason);
+	booking_store_audit("override", call->role, identity->tenant,
+						identity->principal, identity->intent,
+						booking_detail_end(&detail), NULL, call->now);
 }
 
 /*
@@ -314,10 +321,8 @@ record(BookingCall *call, const Claim *claim, int64 intent_id,
 	row.now = call->now;
 	booking_store_intent_insert(&row);
 
-	booking_decide(result, disposition, detail);
-	result->state = cstring_to_text(state);
-	result->remote = cstring_to_text("not_required");
-	result->event = cstring_to_text("none");
+	booking_decide_new(result, disposition, state);
+	result->detail = detail;
 	result->receipt = row.receipt;
 }
 

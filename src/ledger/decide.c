@@ -40,6 +40,19 @@ booking_decide(BookingResult *result, const char *disposition, Jsonb *detail)
 }
 
 /*
+ * An answer about an intent that was recorded just now, without a provider.
+ */
+void
+booking_decide_new(BookingResult *result, const char *disposition,
+				   const char *state)
+{
+	booking_decide(result, disposition, NULL);
+	result->state = cstring_to_text(state);
+	result->remote = cstring_to_text("not_required");
+	result->event = cstring_to_text("none");
+}
+
+/*
  * An answer that changes nothing; of an intent that is known, NULL if not, it
  * tells the state.
  */
@@ -274,8 +287,11 @@ booking_decide_drift(const BookingView *view, const BookingProposal *proposal)
 										 VARSIZE_ANY_EXHDR(name),
 										 &version) != NULL &&
 			version.type == jbvNumeric)
-			proposed = DatumGetInt64(DirectFunctionCall1(numeric_int8,
-														 NumericGetDatum(version.val.numeric)));
+		{
+			Datum		number = NumericGetDatum(version.val.numeric);
+
+			proposed = DatumGetInt64(DirectFunctionCall1(numeric_int8, number));
+		}
 		if (proposed == present)
 			continue;
 		booking_detail_begin(&detail);

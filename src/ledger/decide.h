@@ -16,6 +16,8 @@
 
 extern void booking_decide(BookingResult *result, const char *disposition,
 						   Jsonb *detail);
+extern void booking_decide_new(BookingResult *result, const char *disposition,
+							   const char *state);
 extern void booking_decide_refusal(BookingResult *result,
 								   const BookingIntent *intent,
 								   const char *disposition, Jsonb *detail);
