@@ -164,8 +164,9 @@ booking_decide_claim(BookingResult *result, const BookingIntent *intent,
 /*
  * Does the superseded intent stand in the way?  If so, the answer is in
  * result; to be asked before locking and again after it.  That it is unknown
- * is only certain under its lock.  One that is canceled, or was superseded before, is never replaced
- * by a plain claim: two concurrent reschedules must not make two meetings.
+ * is only certain under its lock.  One that is canceled, or was superseded
+ * before, is never replaced by a plain claim: two concurrent reschedules must
+ * not make two meetings.
  */
 bool
 booking_decide_predecessor(BookingResult *result, const BookingView *view)

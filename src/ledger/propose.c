@@ -40,6 +40,7 @@ typedef struct Propose
 	Jsonb	   *evidence;
 } Propose;
 
+static void keep_claimed(const BookingCall *call, const BookingIntent *intent);
 static Datum propose(FunctionCallInfo fcinfo, BookingShape shape);
 static bool settled(const Propose *propose, const BookingView *view,
 					BookingResult *result);
@@ -109,6 +110,7 @@ booking_propose_record(const BookingCall *call, const BookingRequest *request,
 
 	if (view->intent != NULL)
 	{
+		keep_claimed(call, view->intent);
 		booking_store_proposal_decide(intent_id, view->intent->version,
 									  "displaced", NULL, call->role, NULL,
 									  call->now);
@@ -132,6 +134,25 @@ booking_propose_record(const BookingCall *call, const BookingRequest *request,
 	}
 	booking_store_proposal_insert(intent_id, proposal, evidence, call->now);
 	return proposal;
+}
+
+/*
+ * A payload that was claimed directly stands in its intent alone.  Before the
+ * next version takes that place, keep it as the version it was, so that a late
+ * retry of it is still known.
+ */
+static void
+keep_claimed(const BookingCall *call, const BookingIntent *intent)
+{
+	BookingProposal claimed = {0};
+
+	if (booking_store_proposal_read(intent->intent_id, intent->version) != NULL)
+		return;
+	claimed.version = intent->version;
+	claimed.snapshot = booking_detail_empty();
+	claimed.proposed_role = call->role;
+	claimed.payload = intent->payload;
+	booking_store_proposal_insert(intent->intent_id, &claimed, NULL, call->now);
 }
 
 /*
