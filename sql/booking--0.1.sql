@@ -21,8 +21,7 @@ COMMENT ON SCHEMA booking IS 'relations of the booking extension; written by its
 
 CREATE FUNCTION booking.interval_is_valid(during tstzrange)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'booking_interval_is_valid'
-LANGUAGE C IMMUTABLE PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'booking_interval_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION booking.interval_is_valid(tstzrange) IS
 	'a finite interval that is not empty, in [) form, in years 1970-9999';
 REVOKE ALL ON FUNCTION booking.interval_is_valid(tstzrange) FROM PUBLIC;
@@ -137,8 +136,7 @@ CREATE FUNCTION booking.intent_is_valid(
 	version integer, resources text[], units integer, terms jsonb,
 	during tstzrange, slot text)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'booking_intent_is_valid'
-LANGUAGE C IMMUTABLE PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'booking_intent_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION booking.intent_is_valid(text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) IS
 	'known words; a receipt where something was booked; a whole payload or none; a finite [) interval in years 1970-9999';
 REVOKE ALL ON FUNCTION booking.intent_is_valid(text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) FROM PUBLIC;
@@ -146,8 +144,7 @@ REVOKE ALL ON FUNCTION booking.intent_is_valid(text, text, text, text, text, int
 CREATE FUNCTION booking.reservation_is_valid(
 	resource_id bigint, unit integer, occupied tstzrange)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'booking_reservation_is_valid'
-LANGUAGE C IMMUTABLE PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'booking_reservation_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION booking.reservation_is_valid(bigint, integer, tstzrange) IS
 	'a lane that fits the key; a finite [) interval in years 1970-9999';
 REVOKE ALL ON FUNCTION booking.reservation_is_valid(bigint, integer, tstzrange) FROM PUBLIC;
@@ -398,8 +395,7 @@ COMMENT ON COLUMN @extschema@.booking_proposal.detail IS 'explanation, an object
 CREATE FUNCTION @extschema@.booking_tenant_put(
 	tenant text, four_eyes boolean DEFAULT NULL)
 RETURNS void
-AS 'MODULE_PATHNAME', 'booking_tenant_put'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_tenant_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_tenant_put(text, boolean) IS
 	'set the rules of a tenant; NULL keeps the present value';
@@ -409,8 +405,7 @@ CREATE FUNCTION @extschema@.booking_resource_put(
 	DEFAULT NULL, buffer_before interval DEFAULT NULL, buffer_after interval
 	DEFAULT NULL)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'booking_resource_put'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_resource_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_resource_put(text, text, integer, text, interval, interval) IS
 	'create or change a resource and return its version; NULL keeps the present value';
@@ -419,8 +414,7 @@ CREATE FUNCTION @extschema@.booking_slot_put(
 	tenant text, resource text, slot text, during tstzrange, version bigint
 	DEFAULT NULL)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'booking_slot_put'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_slot_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_slot_put(text, text, text, tstzrange, bigint) IS
 	'create or change a slot and return its version; NULL takes the next one';
@@ -428,8 +422,7 @@ COMMENT ON FUNCTION @extschema@.booking_slot_put(text, text, text, tstzrange, bi
 CREATE FUNCTION @extschema@.booking_permit(
 	tenant text, principal text, resource text, allowed boolean DEFAULT true)
 RETURNS void
-AS 'MODULE_PATHNAME', 'booking_permit'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_permit' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_permit(text, text, text, boolean) IS
 	'allow or forbid a principal one resource';
@@ -437,8 +430,7 @@ COMMENT ON FUNCTION @extschema@.booking_permit(text, text, text, boolean) IS
 CREATE FUNCTION @extschema@.booking_permit_all(
 	tenant text, principal text, allowed boolean DEFAULT true)
 RETURNS void
-AS 'MODULE_PATHNAME', 'booking_permit_all'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_permit_all' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_permit_all(text, text, boolean) IS
 	'allow or forbid a principal every resource of the tenant that has no row of its own';
@@ -446,8 +438,7 @@ COMMENT ON FUNCTION @extschema@.booking_permit_all(text, text, boolean) IS
 CREATE FUNCTION @extschema@.booking_bind_role(
 	role text, tenant text)
 RETURNS void
-AS 'MODULE_PATHNAME', 'booking_bind_role'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_bind_role' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_bind_role(text, text) IS
 	'let a database role act for a tenant';
@@ -455,8 +446,7 @@ COMMENT ON FUNCTION @extschema@.booking_bind_role(text, text) IS
 CREATE FUNCTION @extschema@.booking_unbind_role(
 	role text, tenant text)
 RETURNS void
-AS 'MODULE_PATHNAME', 'booking_unbind_role'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_unbind_role' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_unbind_role(text, text) IS
 	'stop a database role from acting for a tenant';
@@ -466,8 +456,7 @@ CREATE FUNCTION @extschema@.booking_claim(
 	expected_version bigint DEFAULT NULL, units integer DEFAULT 1, terms jsonb
 	DEFAULT '{}', supersedes text DEFAULT NULL, evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_claim'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_claim' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim(text, text, text, text, tstzrange, bigint, integer, jsonb, text, jsonb) IS
 	'book units of a resource for an interval, once per intent';
@@ -477,8 +466,7 @@ CREATE FUNCTION @extschema@.booking_claim_slot(
 	expected_version bigint, units integer DEFAULT 1, terms jsonb DEFAULT '{}',
 	supersedes text DEFAULT NULL, evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_claim_slot'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_claim_slot' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim_slot(text, text, text, text, text, bigint, integer, jsonb, text, jsonb) IS
 	'book units of a slot, once per intent';
@@ -489,8 +477,7 @@ CREATE FUNCTION @extschema@.booking_claim_all(
 	1, terms jsonb DEFAULT '{}', supersedes text DEFAULT NULL, evidence jsonb
 	DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_claim_all'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_claim_all' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_claim_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, text, jsonb) IS
 	'book units of several resources for one interval, all or none, once per intent';
@@ -499,8 +486,7 @@ CREATE FUNCTION @extschema@.booking_override(
 	tenant text, principal text, intent text, resource text, during tstzrange,
 	units integer, terms jsonb, reason text)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_override'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_override' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_override(text, text, text, text, tstzrange, integer, jsonb, text) IS
 	'book beyond the capacity on purpose; audited, and counted by later claims';
@@ -508,8 +494,7 @@ COMMENT ON FUNCTION @extschema@.booking_override(text, text, text, text, tstzran
 CREATE FUNCTION @extschema@.booking_cancel(
 	tenant text, principal text, intent text, evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_cancel'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_cancel' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel(text, text, text, jsonb) IS
 	'end an intent for ever, by its identity alone';
@@ -519,8 +504,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact(
 	expected_version bigint, units integer, terms jsonb, evidence jsonb DEFAULT
 	NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_cancel_exact'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_cancel_exact' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact(text, text, text, text, tstzrange, bigint, integer, jsonb, jsonb) IS
 	'end an intent for ever if its values are these';
@@ -530,8 +514,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact_slot(
 	expected_version bigint, units integer, terms jsonb, evidence jsonb DEFAULT
 	NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_cancel_exact_slot'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_cancel_exact_slot' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact_slot(text, text, text, text, text, bigint, integer, jsonb, jsonb) IS
 	'end an intent on a slot for ever if its values are these';
@@ -541,8 +524,7 @@ CREATE FUNCTION @extschema@.booking_cancel_exact_all(
 	tstzrange, expected_versions bigint[], units integer, terms jsonb, evidence
 	jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_cancel_exact_all'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_cancel_exact_all' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_cancel_exact_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, jsonb) IS
 	'end an intent on several resources for ever if its values are these';
@@ -553,8 +535,7 @@ CREATE FUNCTION @extschema@.booking_propose(
 	DEFAULT '{}', supersedes text DEFAULT NULL, hold_for interval DEFAULT NULL,
 	after_version integer DEFAULT NULL, evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_proposal
-AS 'MODULE_PATHNAME', 'booking_propose'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_propose' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose(text, text, text, text, tstzrange, bigint, integer, jsonb, text, interval, integer, jsonb) IS
 	'record a payload for approval, with a hold on the units if wanted';
@@ -565,8 +546,7 @@ CREATE FUNCTION @extschema@.booking_propose_slot(
 	supersedes text DEFAULT NULL, hold_for interval DEFAULT NULL, after_version
 	integer DEFAULT NULL, evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_proposal
-AS 'MODULE_PATHNAME', 'booking_propose_slot'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_propose_slot' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose_slot(text, text, text, text, text, bigint, integer, jsonb, text, interval, integer, jsonb) IS
 	'record a slot for approval, with a hold on the units if wanted';
@@ -578,8 +558,7 @@ CREATE FUNCTION @extschema@.booking_propose_all(
 	interval DEFAULT NULL, after_version integer DEFAULT NULL, evidence jsonb
 	DEFAULT NULL)
 RETURNS @extschema@.booking_proposal
-AS 'MODULE_PATHNAME', 'booking_propose_all'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_propose_all' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_propose_all(text, text, text, text[], tstzrange, bigint[], integer, jsonb, text, interval, integer, jsonb) IS
 	'record several resources for approval, with a hold on the units if wanted';
@@ -588,8 +567,7 @@ CREATE FUNCTION @extschema@.booking_approve(
 	tenant text, approver text, principal text, intent text, version integer,
 	evidence jsonb DEFAULT NULL)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_approve'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_approve' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_approve(text, text, text, text, integer, jsonb) IS
 	'approve the newest proposal of an intent and book it';
@@ -598,8 +576,7 @@ CREATE FUNCTION @extschema@.booking_reject(
 	tenant text, approver text, principal text, intent text, version integer,
 	reason text)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_reject'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_reject' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_reject(text, text, text, text, integer, text) IS
 	'end the newest proposal of an intent and its hold';
@@ -607,8 +584,7 @@ COMMENT ON FUNCTION @extschema@.booking_reject(text, text, text, text, integer, 
 CREATE FUNCTION @extschema@.booking_status(
 	tenant text, principal text, intent text)
 RETURNS @extschema@.booking_result
-AS 'MODULE_PATHNAME', 'booking_status'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_status' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_status(text, text, text) IS
 	'what the same claim would return; writes and locks nothing';
@@ -617,8 +593,7 @@ CREATE FUNCTION @extschema@.booking_list(
 	tenant text, principal text, within tstzrange DEFAULT NULL, state text
 	DEFAULT NULL, after text DEFAULT NULL, max integer DEFAULT 100)
 RETURNS TABLE (intent text, disposition text, state text, remote text, event text, receipt text, replayed boolean, detail jsonb, during tstzrange, resources text[])
-AS 'MODULE_PATHNAME', 'booking_list'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_list' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_list(text, text, tstzrange, text, text, integer) IS
 	'intents of a principal in byte order of their names, a page at a time';
@@ -627,8 +602,7 @@ CREATE FUNCTION @extschema@.booking_free(
 	tenant text, principal text, resources text[], within tstzrange, duration
 	interval, step interval DEFAULT NULL, units integer DEFAULT 1)
 RETURNS SETOF tstzrange
-AS 'MODULE_PATHNAME', 'booking_free'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_free' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_free(text, text, text[], tstzrange, interval, interval, integer) IS
 	'windows in which all the resources are free at once; with a step, each start on its grid';
@@ -636,30 +610,26 @@ COMMENT ON FUNCTION @extschema@.booking_free(text, text, text[], tstzrange, inte
 CREATE FUNCTION @extschema@.booking_at(
 	local timestamp, zone text, fold text DEFAULT 'error')
 RETURNS timestamptz
-AS 'MODULE_PATHNAME', 'booking_at'
-LANGUAGE C STABLE PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'booking_at' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.booking_at(timestamp, text, text) IS
 	'instant of a wall time in a zone; a time in a gap is refused, one in a fold is chosen by fold';
 
 CREATE FUNCTION @extschema@.booking_check()
 RETURNS TABLE (object text, key text, problem text)
-AS 'MODULE_PATHNAME', 'booking_check'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'booking_check' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION @extschema@.booking_check() IS
 	'verify every rule between the relations; one row a violation';
 
 CREATE FUNCTION @extschema@.booking_guard_terminal()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_terminal'
-LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME', 'booking_guard_terminal' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.booking_guard_terminal() IS
 	'BEFORE trigger for own tables: a row whose column has one of the values keeps it';
 
 CREATE FUNCTION @extschema@.booking_guard_monotonic()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_monotonic'
-LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME', 'booking_guard_monotonic' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.booking_guard_monotonic() IS
 	'BEFORE trigger for own tables: an older source timestamp is ignored';
 
@@ -672,48 +642,49 @@ COMMENT ON FUNCTION @extschema@.booking_guard_monotonic() IS
 
 CREATE FUNCTION booking.guard_intent()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_intent_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_intent_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_intent() IS 'keeps payload and receipt, the state graph and canceled as its end';
 REVOKE ALL ON FUNCTION booking.guard_intent() FROM PUBLIC;
 
 CREATE FUNCTION booking.guard_proposal()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_proposal_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_proposal_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_proposal() IS 'keeps payloads and decided proposals';
 REVOKE ALL ON FUNCTION booking.guard_proposal() FROM PUBLIC;
 
 CREATE FUNCTION booking.guard_append_only()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_append_only_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_append_only_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_append_only() IS 'refuses to change or remove recorded rows';
 REVOKE ALL ON FUNCTION booking.guard_append_only() FROM PUBLIC;
 
 CREATE FUNCTION booking.guard_permission()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_permission_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_permission_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_permission() IS 'waits for claims that rely on a permission';
 REVOKE ALL ON FUNCTION booking.guard_permission() FROM PUBLIC;
 
 CREATE FUNCTION booking.guard_role_binding()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_role_binding_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_role_binding_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_role_binding() IS 'waits for calls that rely on a binding';
 REVOKE ALL ON FUNCTION booking.guard_role_binding() FROM PUBLIC;
 
+CREATE FUNCTION booking.guard_cached()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'booking_guard_cached_row' LANGUAGE C
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION booking.guard_cached() IS 'tells all backends that what they remember of the relation may be old';
+REVOKE ALL ON FUNCTION booking.guard_cached() FROM PUBLIC;
+
 CREATE FUNCTION booking.guard_resource()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'booking_guard_resource_row'
-LANGUAGE C
+AS 'MODULE_PATHNAME', 'booking_guard_resource_row' LANGUAGE C
 SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION booking.guard_resource() IS 'keeps what identifies a resource, and waits for calls that rely on it';
 REVOKE ALL ON FUNCTION booking.guard_resource() FROM PUBLIC;
@@ -754,14 +725,39 @@ CREATE TRIGGER guard
 ALTER TABLE booking.permission ENABLE ALWAYS TRIGGER guard;
 
 CREATE TRIGGER guard
-	BEFORE UPDATE OR DELETE ON booking.role_binding
+	BEFORE INSERT OR UPDATE OR DELETE ON booking.role_binding
 	FOR EACH ROW EXECUTE FUNCTION booking.guard_role_binding();
 ALTER TABLE booking.role_binding ENABLE ALWAYS TRIGGER guard;
 
 CREATE TRIGGER guard
-	BEFORE UPDATE OR DELETE ON booking.resource
+	BEFORE INSERT OR UPDATE OR DELETE ON booking.resource
 	FOR EACH ROW EXECUTE FUNCTION booking.guard_resource();
 ALTER TABLE booking.resource ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.permission
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.permission ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.role_binding
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.role_binding ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.tenant
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.tenant ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.resource
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_append_only();
+ALTER TABLE booking.resource ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard
+	BEFORE INSERT OR UPDATE OR DELETE ON booking.tenant
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.tenant ENABLE ALWAYS TRIGGER guard;
 
 /* ------------------------------------------------------------------------
  * Privileges: nothing for PUBLIC but the two guards offered for own tables

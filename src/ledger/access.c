@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "ledger/access.h"
 #include "ledger/lock.h"
+#include "store/cache.h"
 #include "store/store.h"
 
 /*
@@ -59,6 +60,7 @@ booking_access_demand(const BookingCall *call, text *tenant)
 	if (call->privileged)
 		return;
 	booking_lock_binding(tenant, ShareLock);
+	booking_cache_accept();
 	if (!booking_access_bound(call, tenant))
 		booking_access_raise_denied();
 }

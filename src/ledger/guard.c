@@ -24,6 +24,7 @@
 #include "compat.h"
 #include "ledger/lock.h"
 #include "ledger/state.h"
+#include "store/cache.h"
 
 PG_FUNCTION_INFO_V1(booking_guard_intent_row);
 PG_FUNCTION_INFO_V1(booking_guard_proposal_row);
@@ -31,6 +32,7 @@ PG_FUNCTION_INFO_V1(booking_guard_append_only_row);
 PG_FUNCTION_INFO_V1(booking_guard_permission_row);
 PG_FUNCTION_INFO_V1(booking_guard_role_binding_row);
 PG_FUNCTION_INFO_V1(booking_guard_resource_row);
+PG_FUNCTION_INFO_V1(booking_guard_cached_row);
 
 static TriggerData *trigger_data(FunctionCallInfo fcinfo);
 static bool is_update(const TriggerData *trigger);
@@ -170,27 +172,44 @@ booking_guard_permission_row(PG_FUNCTION_ARGS)
 		if (tenant != NULL && principal != NULL)
 			booking_lock_permission(tenant, principal, ExclusiveLock);
 	}
+	booking_cache_signal();
 	return PointerGetDatum(new_row(trigger));
 }
 
 /*
- * BEFORE UPDATE OR DELETE on booking.role_binding: wait for the calls that
- * rely on the bindings of the tenant.
+ * BEFORE INSERT OR UPDATE OR DELETE on booking.role_binding: wait for the
+ * calls that rely on the bindings of the tenant.
  */
 Datum
 booking_guard_role_binding_row(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = trigger_data(fcinfo);
-
-	booking_lock_binding(column_text(trigger->tg_trigtuple,
+	text	   *tenant = column_text(trigger->tg_trigtuple,
 									 RelationGetDescr(trigger->tg_relation),
-									 "tenant"),
-						 ExclusiveLock);
+									 "tenant");
+
+	if (tenant != NULL)
+		booking_lock_binding(tenant, ExclusiveLock);
+	booking_cache_signal();
 	return PointerGetDatum(new_row(trigger));
 }
 
 /*
- * BEFORE UPDATE OR DELETE on booking.resource: callers lock a resource by the
+ * BEFORE INSERT OR UPDATE OR DELETE on booking.tenant, and BEFORE TRUNCATE on
+ * what is cached.
+ */
+Datum
+booking_guard_cached_row(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = trigger_data(fcinfo);
+
+	booking_cache_signal();
+	return TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ?
+		PointerGetDatum(new_row(trigger)) : PointerGetDatum(NULL);
+}
+
+/*
+ * BEFORE INSERT OR UPDATE OR DELETE on booking.resource: callers lock a resource by the
  * number they read under its name, so neither may change; and they decide on
  * its values, so a change waits for them.
  */
@@ -202,6 +221,9 @@ booking_guard_resource_row(PG_FUNCTION_ARGS)
 	bool		isnull;
 	Datum		id;
 
+	booking_cache_signal();
+	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		return PointerGetDatum(trigger->tg_trigtuple);
 	if (!is_update(trigger))
 		refuse(trigger, "resources are never deleted; forbid them to all principals instead");
 	keep_columns(trigger, resource_identity, lengthof(resource_identity),

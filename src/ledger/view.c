@@ -25,12 +25,13 @@
 #include "ledger/lock.h"
 #include "ledger/state.h"
 #include "ledger/view.h"
+#include "store/cache.h"
 #include "store/plan.h"
 #include "store/store.h"
 
 static int	add_names(text **names, int count, const BookingPayload *payload);
-static void read_resources(text *tenant, text **names, int count,
-						   BookingView *view);
+static void read_predecessor(const BookingRequest *request,
+							 BookingView *view);
 static bool may_use(text *tenant, text *principal, const BookingView *view);
 static bool is_open(const BookingIntent *intent);
 static bool covers(const BookingView *view, LOCKMODE mode);
@@ -53,6 +54,7 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 	text	  **names;
 	int			nnames = 0;
 
+	booking_cache_accept();
 	view->completed = booking_plan_completed();
 	view->intent = NULL;
 	view->predecessor_name = NULL;
@@ -63,20 +65,7 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 		return;
 
 	view->intent = booking_store_intent_read(identity);
-	if (request->payload != NULL)
-		view->predecessor_name = request->payload->supersedes;
-	else if (request->stored_predecessor && view->intent != NULL)
-		view->predecessor_name = view->intent->payload.supersedes;
-	/* of an intent that is decided, what it superseded no longer matters */
-	if (view->intent != NULL && !is_open(view->intent))
-		view->predecessor_name = NULL;
-	if (view->predecessor_name != NULL)
-	{
-		BookingIdentity predecessor = *identity;
-
-		predecessor.intent = view->predecessor_name;
-		view->predecessor = booking_store_intent_read(&predecessor);
-	}
+	read_predecessor(request, view);
 
 	names = palloc_array(text *,
 						 (request->payload != NULL ? request->payload->nresources : 0) +
@@ -99,7 +88,8 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 		return;
 	}
 
-	read_resources(identity->tenant, names, nnames, view);
+	view->resources = booking_store_resources_read(identity->tenant, names,
+												   nnames, &view->nresources);
 	view->denied = view->nresources < nnames ||
 		(!request->approver_decides &&
 		 !may_use(identity->tenant, identity->principal, view)) ||
@@ -116,11 +106,14 @@ booking_view_read_resources(const BookingCall *call,
 							const BookingIdentity *identity,
 							const BookingPayload *payload, BookingView *view)
 {
+	booking_cache_accept();
 	if (!booking_access_bound(call, identity->tenant))
 		return false;
 
-	read_resources(identity->tenant, payload->resources, payload->nresources,
-				   view);
+	view->resources = booking_store_resources_read(identity->tenant,
+												   payload->resources,
+												   payload->nresources,
+												   &view->nresources);
 	return view->nresources == payload->nresources &&
 		may_use(identity->tenant, identity->principal, view);
 }
@@ -225,38 +218,35 @@ add_names(text **names, int count, const BookingPayload *payload)
 }
 
 /*
- * Read those of the named resources that exist.
+ * Read the intent that is superseded, if one is.  Of an intent that is decided,
+ * what it superseded no longer matters.
  */
 static void
-read_resources(text *tenant, text **names, int count, BookingView *view)
+read_predecessor(const BookingRequest *request, BookingView *view)
 {
-	view->names = booking_record_make_text_array(names, count);
-	view->resources = booking_store_resources_read(tenant, view->names,
-												   &view->nresources);
+	BookingIdentity predecessor = request->identity;
+
+	if (view->intent != NULL && !is_open(view->intent))
+		return;
+	if (request->payload != NULL)
+		view->predecessor_name = request->payload->supersedes;
+	else if (request->stored_predecessor && view->intent != NULL)
+		view->predecessor_name = view->intent->payload.supersedes;
+	if (view->predecessor_name == NULL)
+		return;
+	predecessor.intent = view->predecessor_name;
+	view->predecessor = booking_store_intent_read(&predecessor);
 }
 
 /*
- * May a principal use every resource of the view?  The row for one resource
- * wins over the one for all; no row forbids.
+ * May a principal use every resource of the view?
  */
 static bool
 may_use(text *tenant, text *principal, const BookingView *view)
 {
-	BookingPermissions permissions;
-
-	booking_store_permissions_read(tenant, principal, view->names,
-								   &permissions);
 	for (int i = 0; i < view->nresources; i++)
 	{
-		bool		allowed = permissions.others;
-
-		for (int j = 0; j < permissions.count; j++)
-		{
-			if (booking_text_compare(permissions.resources[j],
-									 view->resources[i].name) == 0)
-				allowed = permissions.allowed[j];
-		}
-		if (!allowed)
+		if (!booking_store_permitted(tenant, principal, view->resources[i].name))
 			return false;
 	}
 	return true;

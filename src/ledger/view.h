@@ -33,8 +33,7 @@ typedef struct BookingView
 	text	   *predecessor_name;	/* NULL: nothing is superseded */
 	BookingIntent *predecessor; /* NULL: none, or unknown */
 	uint64		completed;		/* booking_plan_completed() before reading */
-	ArrayType  *names;			/* resources of payload, intent, predecessor */
-	int			nresources;		/* those of them that exist */
+	int			nresources;		/* of payload, intent and predecessor */
 	BookingResource *resources;
 
 	/* locks held; booking_view_lock() keeps them */

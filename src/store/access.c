@@ -14,53 +14,40 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "store/cache.h"
 #include "store/plan.h"
 #include "store/store.h"
+
+/* roles bound to a tenant, as cached */
+typedef struct BoundRoles
+{
+	int			count;
+	text	   *roles[FLEXIBLE_ARRAY_MEMBER];
+} BoundRoles;
+
+static void *permission_read(text *tenant, text *principal, text *resource);
 
 /*
  * The row for all resources has this name, which no resource can have.
  */
 #define ALL_RESOURCES cstring_to_text_with_len("", 0)
 
+/* cached values of a permission; the addresses tell them apart */
+static char allows;
+static char forbids;
+
 /*
- * What a principal may do with the named resources.
+ * May the principal use a resource?  The row for one resource wins over the
+ * one for all; no row forbids.
  */
-void
-booking_store_permissions_read(text *tenant, text *principal,
-							   ArrayType *names,
-							   BookingPermissions *permissions)
+bool
+booking_store_permitted(text *tenant, text *principal, text *resource)
 {
-	static BookingPlan plan = {
-		"SELECT p.resource, p.allowed FROM booking.permission p"
-		" WHERE p.tenant = $1 AND p.principal = $2"
-		"   AND p.resource = ANY (array_append($3, ''))",
-		{TEXTOID, TEXTOID, TEXTARRAYOID}
-	};
-	Datum		values[3];
-	uint64		count;
+	void	   *permission = permission_read(tenant, principal, resource);
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(principal);
-	values[2] = PointerGetDatum(names);
-	count = booking_plan_run(&plan, values, NULL, 0);
-
-	permissions->others = false;
-	permissions->count = 0;
-	permissions->resources = palloc_array(text *, count + 1);
-	permissions->allowed = palloc_array(bool, count + 1);
-	for (uint64 i = 0; i < count; i++)
-	{
-		text	   *resource = DatumGetTextPP(booking_plan_column(i, 1, NULL));
-		bool		allowed = DatumGetBool(booking_plan_column(i, 2, NULL));
-
-		if (VARSIZE_ANY_EXHDR(resource) == 0)
-			permissions->others = allowed;
-		else
-		{
-			permissions->resources[permissions->count] = resource;
-			permissions->allowed[permissions->count++] = allowed;
-		}
-	}
+	if (permission == NULL)
+		permission = permission_read(tenant, principal, ALL_RESOURCES);
+	return permission == &allows;
 }
 
 /*
@@ -106,7 +93,8 @@ booking_store_permission_put(text *tenant, text *principal, text *resource,
 }
 
 /*
- * Names of the roles bound to a tenant.
+ * Names of the roles bound to a tenant, valid until the next
+ * booking_cache_accept().
  */
 void
 booking_store_bound_roles(text *tenant, int *count, text ***roles)
@@ -115,13 +103,26 @@ booking_store_bound_roles(text *tenant, int *count, text ***roles)
 		"SELECT b.role FROM booking.role_binding b WHERE b.tenant = $1",
 		{TEXTOID}
 	};
+	BookingCacheKey key = {BOOKING_CACHE_BINDING, {tenant}};
+	BoundRoles *known;
 	Datum		values[1];
 
-	values[0] = PointerGetDatum(tenant);
-	*count = (int) booking_plan_run(&plan, values, NULL, 0);
-	*roles = palloc_array(text *, *count + 1);
-	for (int i = 0; i < *count; i++)
-		(*roles)[i] = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+	if (!booking_cache_find(&key, (void **) &known))
+	{
+		int			found;
+
+		values[0] = PointerGetDatum(tenant);
+		found = (int) booking_plan_run(&plan, values, NULL, 0);
+		known = booking_cache_alloc(offsetof(BoundRoles, roles) +
+									found * sizeof(text *));
+		known->count = found;
+		for (int i = 0; i < found; i++)
+			known->roles[i] =
+				booking_cache_text(DatumGetTextPP(booking_plan_column(i, 1, NULL)));
+		booking_cache_add(&key, known);
+	}
+	*count = known->count;
+	*roles = known->roles;
 }
 
 /*
@@ -157,4 +158,33 @@ booking_store_unbind_role(text *tenant, text *role)
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(role);
 	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * What the row of a permission says: &allows, &forbids or, without one, NULL.
+ */
+static void *
+permission_read(text *tenant, text *principal, text *resource)
+{
+	static BookingPlan plan = {
+		"SELECT p.allowed FROM booking.permission p"
+		" WHERE p.tenant = $1 AND p.principal = $2 AND p.resource = $3",
+		{TEXTOID, TEXTOID, TEXTOID}
+	};
+	BookingCacheKey key = {BOOKING_CACHE_PERMISSION, {tenant, principal, resource}};
+	void	   *known;
+	Datum		values[3];
+
+	if (booking_cache_find(&key, &known))
+		return known;
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	values[2] = PointerGetDatum(resource);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		known = NULL;
+	else
+		known = DatumGetBool(booking_plan_column(0, 1, NULL)) ? &allows : &forbids;
+	booking_cache_add(&key, known);
+	return known;
 }

@@ -14,38 +14,50 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "store/cache.h"
 #include "store/plan.h"
 #include "store/store.h"
 
 #define RESOURCE_COLUMNS \
-	"r.resource, r.resource_id, r.capacity, r.buffer_before, r.buffer_after," \
-	" r.version, r.overrides"
+	"r.resource_id, r.capacity, r.buffer_before, r.buffer_after, r.version," \
+	" r.overrides"
 
 static void resource_from_row(uint64 row, BookingResource *resource);
 static int64 interval_microseconds(Datum interval);
 static Datum microseconds_interval(int64 microseconds);
 
 /*
- * The named resources of a tenant that exist.
+ * Those of the named resources of a tenant that exist.
  */
 BookingResource *
-booking_store_resources_read(text *tenant, ArrayType *names, int *found)
+booking_store_resources_read(text *tenant, text **names, int count, int *found)
 {
-	static BookingPlan plan = {
-		"SELECT " RESOURCE_COLUMNS
-		"  FROM booking.resource r"
-		" WHERE r.tenant = $1 AND r.resource = ANY ($2)",
-		{TEXTOID, TEXTARRAYOID}
-	};
-	Datum		values[2];
-	BookingResource *resources;
+	BookingResource *resources = palloc0_array(BookingResource, count + 1);
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(names);
-	*found = (int) booking_plan_run(&plan, values, NULL, 0);
-	resources = palloc0_array(BookingResource, *found + 1);
-	for (int i = 0; i < *found; i++)
-		resource_from_row(i, &resources[i]);
+	*found = 0;
+	for (int i = 0; i < count; i++)
+	{
+		BookingCacheKey key = {BOOKING_CACHE_RESOURCE, {tenant, names[i]}};
+		BookingResource *known;
+
+		if (!booking_cache_find(&key, (void **) &known))
+		{
+			BookingResource fresh;
+
+			known = NULL;
+			if (booking_store_resource_lookup(tenant, names[i], &fresh, NULL))
+			{
+				known = booking_cache_alloc(sizeof(BookingResource));
+				*known = fresh;
+			}
+			booking_cache_add(&key, known);
+		}
+		if (known == NULL)
+			continue;
+		resources[*found] = *known;
+		/* the cache may be emptied while the call goes on */
+		resources[(*found)++].name = names[i];
+	}
 	return resources;
 }
 
@@ -59,11 +71,19 @@ booking_store_tenant_four_eyes(text *tenant)
 		"SELECT t.four_eyes FROM booking.tenant t WHERE t.tenant = $1",
 		{TEXTOID}
 	};
+	BookingCacheKey key = {BOOKING_CACHE_FOUR_EYES, {tenant}};
+	void	   *known;
 	Datum		values[1];
+	bool		four_eyes;
+
+	if (booking_cache_find(&key, &known))
+		return known != NULL;
 
 	values[0] = PointerGetDatum(tenant);
-	return booking_plan_run(&plan, values, NULL, 1) > 0 &&
+	four_eyes = booking_plan_run(&plan, values, NULL, 1) > 0 &&
 		DatumGetBool(booking_plan_column(0, 1, NULL));
+	booking_cache_add(&key, four_eyes ? booking_cache_alloc(1) : NULL);
+	return four_eyes;
 }
 
 /*
@@ -190,9 +210,10 @@ booking_store_resource_lookup(text *tenant, text *resource,
 	if (booking_plan_run(&plan, values, NULL, 1) == 0)
 		return false;
 	memset(found, 0, sizeof(*found));
+	found->name = resource;
 	resource_from_row(0, found);
 	if (time_zone != NULL)
-		*time_zone = DatumGetTextPP(booking_plan_column(0, 8, NULL));
+		*time_zone = DatumGetTextPP(booking_plan_column(0, 7, NULL));
 	return true;
 }
 
@@ -265,13 +286,12 @@ booking_store_tenant_put(text *tenant, const bool *four_eyes)
 static void
 resource_from_row(uint64 row, BookingResource *resource)
 {
-	resource->name = DatumGetTextPP(booking_plan_column(row, 1, NULL));
-	resource->resource_id = DatumGetInt64(booking_plan_column(row, 2, NULL));
-	resource->capacity = DatumGetInt32(booking_plan_column(row, 3, NULL));
-	resource->buffer_before = interval_microseconds(booking_plan_column(row, 4, NULL));
-	resource->buffer_after = interval_microseconds(booking_plan_column(row, 5, NULL));
-	resource->version = DatumGetInt64(booking_plan_column(row, 6, NULL));
-	resource->overrides = DatumGetBool(booking_plan_column(row, 7, NULL));
+	resource->resource_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
+	resource->capacity = DatumGetInt32(booking_plan_column(row, 2, NULL));
+	resource->buffer_before = interval_microseconds(booking_plan_column(row, 3, NULL));
+	resource->buffer_after = interval_microseconds(booking_plan_column(row, 4, NULL));
+	resource->version = DatumGetInt64(booking_plan_column(row, 5, NULL));
+	resource->overrides = DatumGetBool(booking_plan_column(row, 6, NULL));
 }
 
 /*

@@ -83,15 +83,6 @@ typedef struct BookingResource
 	bool		overrides;
 } BookingResource;
 
-/* a principal's rows of booking.permission for some resources */
-typedef struct BookingPermissions
-{
-	bool		others;			/* resources without a row of their own */
-	int			count;
-	text	  **resources;
-	bool	   *allowed;
-} BookingPermissions;
-
 /* a row of booking.reservation */
 typedef struct BookingReservation
 {

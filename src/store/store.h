@@ -107,7 +107,7 @@ extern void booking_store_reservation_relane(BookingReservation **rows,
 
 /* inventory.c */
 extern BookingResource *booking_store_resources_read(text *tenant,
-													 ArrayType *names,
+													 text **names, int count,
 													 int *found);
 extern bool booking_store_tenant_four_eyes(text *tenant);
 extern bool booking_store_slot_read(text *tenant, text *resource, text *slot,
@@ -131,9 +131,8 @@ extern int64 booking_store_slot_bookings(text *tenant, text *resource,
 extern void booking_store_tenant_put(text *tenant, const bool *four_eyes);
 
 /* access.c */
-extern void booking_store_permissions_read(text *tenant, text *principal,
-										   ArrayType *names,
-										   BookingPermissions *permissions);
+extern bool booking_store_permitted(text *tenant, text *principal,
+									text *resource);
 extern bool booking_store_permission_any(text *tenant, text *principal);
 extern void booking_store_permission_put(text *tenant, text *principal,
 										 text *resource, bool allowed);
