@@ -1,0 +1,155 @@
+# test/bench/report.awk
+#
+# The table of ratios from the lines of measure(): round, name, clients,
+# synchronous_commit, tps, microseconds of CPU, deadlocks.  A ratio is taken
+# within a round, where both sides met the same machine; the median of the
+# rounds is reported, with the lowest and the highest.
+
+BEGIN { FS = "\t"; OFS = "\t" }
+
+{
+	key = $2 ":" $3 ":" $4
+	tps[key, $1] = $5
+	cpu[key, $1] = $6
+	seen[key] = 1
+	if ($1 > rounds)
+		rounds = $1
+	if ($2 ~ /^hot_claim/)
+		deadlocks += $7
+}
+
+# middle value of list[1..n], which it sorts; also sets lowest and highest
+function median(list, n,    i, j, v)
+{
+	for (i = 2; i <= n; i++) {
+		v = list[i]
+		for (j = i - 1; j > 0 && list[j] > v; j--)
+			list[j + 1] = list[j]
+		list[j + 1] = v
+	}
+	lowest = list[1]
+	highest = list[n]
+	return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
+}
+
+function middle(values, key,    i, list)
+{
+	for (i = 1; i <= rounds; i++)
+		list[i] = values[key, i] + 0
+	return median(list, rounds)
+}
+
+function ratio(values, over, under,    i, list)
+{
+	for (i = 1; i <= rounds; i++)
+		list[i] = values[over, i] / values[under, i]
+	return median(list, rounds)
+}
+
+function line(what, measured, bound, verdict)
+{
+	rows++
+	cell[rows, 1] = what
+	cell[rows, 2] = measured
+	cell[rows, 3] = bound
+	cell[rows, 4] = verdict
+	for (i = 1; i <= 4; i++)
+		if (width_of(cell[rows, i]) > width[i])
+			width[i] = width_of(cell[rows, i])
+}
+
+# characters of a UTF-8 text; awk runs in the C locale, where it counts bytes
+function width_of(text)
+{
+	return length(text) - gsub(/[\200-\277]/, "", text)
+}
+
+function pad(text, width, filler,    n)
+{
+	for (n = width_of(text); n < width; n++)
+		text = text filler
+	return text
+}
+
+function judge(value, bound, most)
+{
+	if (bound == "")
+		return ""
+	return (most ? value <= bound : value >= bound) ? "pass" : "**MISS**"
+}
+
+# a row about tps: over / under
+function speed(what, over, under, bound,    r, spread)
+{
+	if (!seen[over] || !seen[under]) {
+		line(what, "not run", bound == "" ? "" : "≥ " bound, "")
+		return
+	}
+	r = ratio(tps, over, under)
+	spread = sprintf("%.2f–%.2f", lowest, highest)
+	line(what, sprintf("%.2f (%s; %d / %d tps)", r, spread, middle(tps, over),
+		middle(tps, under)), bound == "" ? "" : "≥ " bound, judge(r, bound, 0))
+}
+
+# a row about CPU time: how many times what a claim costs
+function cost(what, rival, claim, bound,    r, spread)
+{
+	r = ratio(cpu, rival, claim)
+	spread = sprintf("%.2f–%.2f", lowest, highest)
+	line(what, sprintf("%.2f (%s; %.1f / %.1f µs)", r, spread, middle(cpu, rival),
+		middle(cpu, claim)), bound == "" ? "" : "≥ " bound, judge(r, bound, 0))
+}
+
+function print_table(    i)
+{
+	for (i = 1; i <= rows; i++) {
+		print "| " pad(cell[i, 1], width[1], " ") " | " pad(cell[i, 2], width[2], " ") \
+			" | " pad(cell[i, 3], width[3], " ") " | " pad(cell[i, 4], width[4], " ") " |"
+		if (i == 1)
+			print "|-" pad("", width[1], "-") "-|-" pad("", width[2], "-") "-|-" \
+				pad("", width[3], "-") "-|-" pad("", width[4], "-") "-|"
+	}
+	rows = 0
+	split("", width)
+}
+
+END {
+	one = ":1:one transaction"
+	line("new claim, 8 clients, ÷", "measured", "bound", "")
+	speed("the same work as statements of a client", "claim:8:on", "statements:8:on", 1.5)
+	speed("a careful plpgsql function", "claim:8:on", "plpgsql:8:on", 1)
+	cost("server CPU of that function ÷ of a claim", "plpgsql:8:on", "claim:8:on", 1.1)
+	cost("the same inside one transaction", "cpu_plpgsql" one, "cpu_claim" one, "")
+	speed("a bare one-row insert", "claim:8:on", "one_row:8:on", 0.4)
+	speed("one statement that inserts the same two rows unchecked", "claim:8:on", "two_rows:8:on", 0.9)
+	value = middle(cpu, "cpu_claim" one)
+	line("server CPU of a claim inside one transaction",
+		sprintf("%.1f µs (%.1f–%.1f)", value, lowest, highest), "≤ 60 µs", judge(value, 60, 1))
+	line("beside it: the same two rows unchecked",
+		sprintf("%.1f µs", middle(cpu, "cpu_two_rows" one)), "", "")
+	line("beside it: a one-row insert",
+		sprintf("%.1f µs", middle(cpu, "cpu_one_row" one)), "", "")
+	speed("one hot resource, 16 clients, claim and cancel ÷ bare insert and delete",
+		"hot_claim:16:on", "hot_insert:16:on", 0.6)
+	speed("the same ÷ under a lock of the resource's row", "hot_claim:16:on", "hot_row_lock:16:on", 2)
+	line("deadlocks of claims and cancels on it", deadlocks + 0, "0", deadlocks ? "**MISS**" : "pass")
+	speed("1,000,000 bookings present ÷ 10,000", "million:8:on", "claim:8:on", 0.85)
+	speed("replay of a claim ÷ new claim", "replay:8:on", "claim:8:on", 2)
+	speed("capacity 20 with 10 overlapping ÷ capacity 1", "seats:8:on", "claim:8:on", 0.6)
+	print_table()
+
+	if (seen["claim:1:on"]) {
+		print "\nWithout a bound, transactions a second:\n"
+		for (k = 1; k <= 6; k++) {
+			sync = k <= 3 ? "on" : "off"
+			clients = k % 3 == 1 ? 1 : k % 3 == 2 ? 8 : 32
+			if (k == 1)
+				print "| synchronous_commit | clients | claim | plpgsql function | statements of a client | two rows unchecked | one-row insert |\n|---|---|---|---|---|---|---|"
+			tail = ":" clients ":" sync
+			printf "| %s | %d | %d | %d | %d | %d | %d |\n", sync, clients,
+				middle(tps, "claim" tail), middle(tps, "plpgsql" tail),
+				middle(tps, "statements" tail), middle(tps, "two_rows" tail),
+				middle(tps, "one_row" tail)
+		}
+	}
+}

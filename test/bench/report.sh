@@ -1,0 +1,60 @@
+# test/bench/report.sh
+#
+# The page with the table and all that one must know to judge it.  Sourced by
+# run.sh after the runs.
+
+# Microseconds of one write and sync with the server's method, on its disk.
+sync_timing()
+{
+	local method file
+
+	method=$(query postgres 'SHOW wal_sync_method')
+	if [ -n "$quick" ] || ! [ -x "$bindir/pg_test_fsync" ]; then
+		printf '%s, not timed' "$method"
+		return
+	fi
+	# beside the cluster, so on the same disk
+	file=$(mktemp "$PGHOST/sync.XXXXXX" 2>/dev/null || mktemp)
+	printf '%s, %s µs for one 8 kB write and sync' "$method" "$(
+		"$bindir/pg_test_fsync" -s 1 -f "$file" 2>/dev/null |
+			awk -v method="$method" '
+				/one 8kB write/ { wanted = 1 }
+				/two 8kB writes/ { wanted = 0 }
+				wanted && $1 == method && $3 == "ops/sec" { print $4 }')"
+	rm -f "$file"
+}
+
+report()
+{
+	local cpu cores memory
+
+	cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+	cores=$(nproc)
+	memory=$(awk '/^MemTotal:/ { printf "%.0f GB", $2 / 1048576 }' /proc/meminfo)
+
+	cat <<-PAGE
+		# Benchmarks
+
+		Written by \`make bench\` on $(date -u +%Y-%m-%d).
+
+		* Machine: ${cpu:-unknown CPU}, $cores cores, $memory memory, Linux $(uname -r);
+		  pgbench runs on the same cores.
+		* PostgreSQL $(query postgres 'SHOW server_version'), booking $(query "$main" "SELECT extversion FROM pg_extension WHERE extname = 'booking'").
+		* Settings: $(sed -n '/^[a-z]/s/ = /=/p' "$here/postgresql.conf" | paste -sd ' ' | fold -s -w 75 | sed -e 's/ *$//' -e '2,$s/^/  /').
+		* wal_sync_method: $(sync_timing).
+		* Load of the machine before the first run: $load_before.
+		* Rounds: $rounds, of $seconds s a run, all in one go. A ratio is the median of the
+		  rounds' ratios, with the lowest and the highest; tps and µs are medians.
+
+		$(LC_ALL=C awk -f "$here/report.awk" "$scratch/runs")
+
+		How to read it: every claim is a new intent of a bound role on a quarter of an
+		hour that is free, on one of 10,000 resources with 10,000 bookings present unless
+		said otherwise, through \`pgbench -M prepared\`. After each run the rows were
+		counted; a run whose transactions are not all there as committed intents with
+		their reservations ends the bench. The plpgsql function gives the same answers as
+		\`booking_claim\` to some 400 calls that are compared first. CPU is that of all the
+		server's processes, divided by the transactions; inside one transaction it is
+		that of one backend. The rivals are in \`test/bench\`.
+	PAGE
+}

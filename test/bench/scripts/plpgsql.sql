@@ -1,0 +1,11 @@
+-- The claim of claim.sql, made by the plpgsql function.
+\set u :base + :n * :clients + :client_id
+\set n :n + 1
+\set s (:u * 7368787) % 10000000
+\set q :s / 10000
+\set r :s % 10000
+\set p :u % 100
+SELECT (rival.claim('bench', 'p' || :p::text, 'i' || :u::text, 'r' || :r::text,
+	tstzrange('2030-01-01 00:00:00+00'::timestamptz + :q::int * interval '15 minutes',
+		'2030-01-01 00:15:00+00'::timestamptz + :q::int * interval '15 minutes'),
+	a_terms => '{"purpose": "bench"}')).disposition;

@@ -1,0 +1,182 @@
+--
+-- check.sql: booking_check() sees what keys and constraints do not
+--
+-- There are no foreign keys between the tables.  Every rule between them is
+-- broken here on purpose, one at a time, with the guards switched off and
+-- everything taken back, and the check must find it.  A check that finds
+-- nothing proves nothing, so this is what the other tests lean on.
+--
+
+\set ECHO none
+\getenv srcdir PG_ABS_SRCDIR
+\set setup :srcdir '/sql/setup.inc'
+\i :setup
+
+-- One of everything.
+SELECT FROM booking_permit_all('check', 'p');
+SELECT FROM booking_permit_all('check', 'q');
+SELECT FROM booking_resource_put('check', 'pair', 2, buffer_after => '10 min');
+SELECT FROM booking_resource_put('check', 'room');
+SELECT FROM booking_resource_put('check', 'desk');
+SELECT FROM booking_resource_put('check 2', 'room');
+SELECT FROM booking_permit('check', 'p', 'room');
+SELECT FROM booking_slot_put('check', 'room', 'slot', h(30, 31));
+SELECT FROM booking_claim('check', 'p', 'both', 'pair', h(9, 10), units => 2);
+SELECT FROM booking_claim('check', 'p', 'single', 'room', h(9, 10), 1);
+SELECT FROM booking_claim_all('check', 'p', 'several', '{room,desk}', h(11, 12), '{1,1}');
+SELECT FROM booking_claim('check', 'p', 'lost', 'room', h(9, 10));
+SELECT FROM booking_propose('check', 'p', 'held', 'room', h(13, 14), hold_for => '1 hour');
+SELECT FROM booking_propose('check', 'p', 'open', 'room', h(15, 16));
+SELECT FROM booking_propose('check', 'p', 'approved', 'room', h(17, 18));
+SELECT FROM booking_propose('check', 'p', 'approved', 'room', h(18, 19));
+SELECT FROM booking_approve('check', 'q', 'p', 'approved', 2);
+SELECT FROM booking_propose('check', 'p', 'needs', 'room', h(9, 10));
+SELECT FROM booking_approve('check', 'q', 'p', 'needs', 1);
+SELECT FROM booking_claim('check', 'p', 'gone', 'desk', h(9, 10));
+SELECT FROM booking_cancel('check', 'p', 'gone');
+SELECT FROM booking_claim('check', 'p', 'old', 'desk', h(20, 21));
+SELECT FROM booking_claim('check', 'p', 'new', 'desk', h(21, 22), supersedes => 'old');
+SELECT FROM booking_override('check', 'p', 'over', 'desk', h(21, 22), 1, '{}', 'why');
+SELECT FROM booking_cancel('check', 'p', 'tomb');
+SELECT FROM booking_claim_slot('check', 'p', 'slot', 'room', 'slot', 1);
+SELECT same('all is well', (SELECT count(*) FROM booking_check()), 0);
+
+SELECT count(*) AS constraints FROM pg_constraint WHERE connamespace = 'booking'::regnamespace \gset
+
+-- Breaks something, asks the check, takes it back.
+CREATE FUNCTION test.broken(statement text)
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	n bigint;
+	found text;
+BEGIN
+	EXECUTE statement;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	IF n = 0 THEN
+		RAISE EXCEPTION USING ERRCODE = 'TT001', MESSAGE = 'nothing was broken';
+	END IF;
+	SELECT string_agg(DISTINCT c.object || ': ' || c.problem, '; ') INTO found FROM booking_check() c;
+	RAISE EXCEPTION USING ERRCODE = 'TT001', MESSAGE = coalesce(found, 'not found');
+EXCEPTION WHEN sqlstate 'TT001' THEN
+	RETURN SQLERRM;
+END
+$$;
+
+CREATE FUNCTION test.id(i text)
+RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+	SELECT intent_id FROM booking.intent WHERE tenant = 'check' AND intent = i;
+$$;
+
+CREATE TABLE test.plant (n integer GENERATED ALWAYS AS IDENTITY, object text, what text, statement text);
+INSERT INTO test.plant (object, what, statement) VALUES
+-- reservations and their intents
+('reservation', 'a row of no intent', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
+	SELECT 900000000, resource_id, 0, 0, h(50, 51), tenant FROM booking.resource WHERE tenant = 'check' AND resource = 'room'$$),
+('reservation', 'a row on no resource', 'UPDATE booking.reservation SET resource_id = 900000000 WHERE intent_id = id(''single'')'),
+('reservation', 'a row of another tenant', 'UPDATE booking.reservation SET tenant = ''check 2'' WHERE intent_id = id(''single'')'),
+('intent', 'a unit is missing', 'DELETE FROM booking.reservation WHERE intent_id = id(''both'') AND piece = 0'),
+('intent', 'all units are missing', 'DELETE FROM booking.reservation WHERE intent_id = id(''single'')'),
+('intent', 'one of several resources is missing', $$DELETE FROM booking.reservation WHERE intent_id = id('several')
+	AND resource_id = (SELECT resource_id FROM booking.resource WHERE tenant = 'check' AND resource = 'desk')$$),
+('intent', 'a unit too many', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
+	SELECT id('single'), resource_id, 9, 0, h(50, 51), tenant FROM booking.resource WHERE tenant = 'check' AND resource = 'desk'$$),
+('intent', 'units on another resource', $$UPDATE booking.reservation SET resource_id = (SELECT resource_id FROM booking.resource
+	WHERE tenant = 'check' AND resource = 'desk') WHERE intent_id = id('single')$$),
+('intent', 'units at another time', 'UPDATE booking.reservation SET occupied = h(50, 51) WHERE intent_id = id(''single'')'),
+('intent', 'units for too short a time', 'UPDATE booking.reservation SET occupied = h(9, 9.5) WHERE intent_id = id(''single'')'),
+('intent', 'a booking held as a hold', 'UPDATE booking.reservation SET hold_until = ''2040-01-01 00:00+00'' WHERE intent_id = id(''single'')'),
+('intent', 'units of a canceled intent', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
+	SELECT id('gone'), resource_id, 0, 0, h(50, 51), tenant FROM booking.resource WHERE tenant = 'check' AND resource = 'desk'$$),
+('intent', 'units of a conflict', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
+	SELECT id('lost'), resource_id, 0, 0, h(50, 51), tenant FROM booking.resource WHERE tenant = 'check' AND resource = 'room'$$),
+('intent', 'units of a lapsed proposal', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
+	SELECT id('needs'), resource_id, 0, 0, h(50, 51), tenant FROM booking.resource WHERE tenant = 'check' AND resource = 'room'$$),
+('intent', 'a hold without an end', 'UPDATE booking.reservation SET hold_until = NULL WHERE intent_id = id(''held'')'),
+('', 'a hold with another end than its proposal', 'UPDATE booking.reservation SET hold_until = hold_until + interval ''1 hour'' WHERE intent_id = id(''held'')'),
+('', 'a hold of another time than its proposal', 'UPDATE booking.reservation SET occupied = h(50, 51) WHERE intent_id = id(''held'')'),
+('', 'a hold of a proposal without one', $$INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant, hold_until)
+	SELECT id('open'), resource_id, 0, 0, h(15, 16), tenant, '2040-01-01 00:00+00' FROM booking.resource WHERE tenant = 'check' AND resource = 'room'$$),
+-- lanes and capacity
+('reservation', 'two rows in one lane', 'ALTER TABLE booking.reservation DROP CONSTRAINT reservation_lane_excl;
+	UPDATE booking.reservation SET unit = 0 WHERE intent_id = id(''both'')'),
+('reservation', 'a lane above the capacity', 'UPDATE booking.reservation SET unit = 1 WHERE intent_id = id(''single'')'),
+('reservation', 'a temporary lane', 'UPDATE booking.reservation SET unit = 40000 WHERE intent_id = id(''single'')'),
+('resource', 'more units than the capacity', 'UPDATE booking.resource SET capacity = 1 WHERE tenant = ''check'' AND resource = ''pair'''),
+('reservation', 'an override that its resource does not know of', 'UPDATE booking.resource SET overrides = false WHERE tenant = ''check'' AND resource = ''desk'''),
+('', 'an override without a reason', 'UPDATE booking.intent SET override_reason = NULL WHERE intent_id = id(''over'')'),
+('', 'a reason without an override', 'UPDATE booking.intent SET override_reason = ''why'' WHERE intent_id = id(''single'')'),
+('', 'a plain booking marked as override', 'UPDATE booking.reservation SET override = true, unit = 5 WHERE intent_id = id(''new'')'),
+-- states
+('intent', 'a disposition that is not the state''s', 'UPDATE booking.intent SET disposition = ''failed'' WHERE intent_id = id(''single'')'),
+('intent', 'a state that is not the disposition''s', 'UPDATE booking.intent SET state = ''conflict'' WHERE intent_id = id(''gone'')'),
+('intent', 'a resource that does not exist', 'UPDATE booking.intent SET resources = ''{nowhere}'' WHERE intent_id = id(''lost'')'),
+('intent', 'a resource removed', 'DELETE FROM booking.resource WHERE tenant = ''check'' AND resource = ''desk'''),
+('intent', 'fewer versions than resources', 'UPDATE booking.intent SET expected_versions = ''{1}'' WHERE intent_id = id(''several'')'),
+-- exchanges
+('intent', 'a predecessor that lives', 'UPDATE booking.intent SET state = ''conflict'', disposition = ''resource_conflict'' WHERE intent_id = id(''old'')'),
+('intent', 'a predecessor that does not know', 'UPDATE booking.intent SET successor = NULL WHERE intent_id = id(''old'')'),
+('intent', 'a predecessor that knows another', 'UPDATE booking.intent SET successor = ''single'' WHERE intent_id = id(''old'')'),
+('intent', 'a predecessor that does not exist', 'UPDATE booking.intent SET supersedes = ''nothing'' WHERE intent_id = id(''new'')'),
+('intent', 'a successor that does not exist', 'UPDATE booking.intent SET successor = ''nothing'' WHERE intent_id = id(''gone'')'),
+-- proposals
+('proposal', 'a proposal of no intent', 'UPDATE booking.proposal SET intent_id = 900000000 WHERE intent_id = id(''open'')'),
+('intent', 'a proposed intent without a proposal', 'DELETE FROM booking.proposal WHERE intent_id = id(''open'')'),
+('intent', 'a proposal with other units', 'UPDATE booking.proposal SET units = 2 WHERE intent_id = id(''open'')'),
+('intent', 'a proposal of another time', 'UPDATE booking.proposal SET during = h(50, 51) WHERE intent_id = id(''open'')'),
+('intent', 'a proposal with other terms', 'UPDATE booking.proposal SET terms = ''{"x": 1}'' WHERE intent_id = id(''open'')'),
+('intent', 'a proposal of other resources', 'UPDATE booking.proposal SET resources = ''{desk}'' WHERE intent_id = id(''open'')'),
+('intent', 'a proposal with another predecessor', 'UPDATE booking.proposal SET supersedes = ''single'' WHERE intent_id = id(''open'')'),
+('intent', 'an approved proposal that differs from what is booked', 'UPDATE booking.proposal SET units = 2 WHERE intent_id = id(''approved'') AND version = 2'),
+('proposal', 'a version beyond the newest', 'UPDATE booking.proposal SET version = 9 WHERE intent_id = id(''approved'') AND version = 1'),
+('proposal', 'an open proposal of a booking', 'UPDATE booking.proposal SET state = ''open'' WHERE intent_id = id(''approved'') AND version = 2'),
+('proposal', 'a closed proposal of a proposed intent', 'UPDATE booking.proposal SET state = ''rejected'' WHERE intent_id = id(''open'')'),
+('proposal', 'an older proposal approved', $$UPDATE booking.proposal SET state = CASE version WHEN 1 THEN 'approved' ELSE 'displaced' END
+	WHERE intent_id = id('approved')$$),
+('', 'none of the proposals of a booking approved', 'UPDATE booking.proposal SET state = ''displaced'' WHERE intent_id = id(''approved'')'),
+-- inventory
+('slot', 'a slot of no resource', 'UPDATE booking.slot SET resource = ''nowhere'' WHERE tenant = ''check'''),
+('permission', 'a permission for no resource', 'UPDATE booking.permission SET resource = ''nowhere'' WHERE tenant = ''check'' AND resource = ''room''');
+
+-- All that would keep such rows out is away while they are tried.
+BEGIN;
+ALTER TABLE booking.intent DISABLE TRIGGER guard;
+ALTER TABLE booking.proposal DISABLE TRIGGER guard;
+ALTER TABLE booking.resource DISABLE TRIGGER guard;
+ALTER TABLE booking.slot DISABLE TRIGGER ALL;
+DROP INDEX booking.proposal_approved_idx;
+DO $$
+DECLARE
+	drop text;
+BEGIN
+	FOR drop IN SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) FROM pg_constraint
+				 WHERE connamespace = 'booking'::regnamespace AND contype = 'c' LOOP
+		EXECUTE drop;
+	END LOOP;
+END
+$$;
+SELECT yes(format('%s: %s', what, found), found LIKE object || '%' AND found NOT IN ('nothing was broken', 'not found'))
+  FROM (SELECT n, what, CASE object WHEN '' THEN '' ELSE '%' || object || ': ' END AS object, broken(statement) AS found FROM test.plant) p
+ ORDER BY n;
+ROLLBACK;
+
+-- Everything was taken back; the guards and the constraint are there.
+SELECT same('all is well again', (SELECT count(*) FROM booking_check()), 0);
+SELECT same('guards', (SELECT count(*) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'booking.%' AND tgenabled <> 'A'), 0);
+SELECT same('constraints', (SELECT count(*) FROM pg_constraint WHERE connamespace = 'booking'::regnamespace), :constraints);
+
+-- It names what it found so that one can look there.
+BEGIN;
+DELETE FROM booking.reservation WHERE intent_id = id('single');
+SELECT same('object and key', (SELECT string_agg(object || ' ' || key, ', ') FROM booking_check()), 'intent check/p/single');
+ROLLBACK;
+
+-- An expired hold that nobody cleared away is no violation.
+SET booking.clock_offset = '2h';
+SELECT same('expired hold', (SELECT count(*) FROM booking_check()), 0);
+RESET booking.clock_offset;
+
+SELECT done();
