@@ -24,7 +24,7 @@ my %may_include = (
 
 # Header of a library => where it may be included.
 my @libraries = (
-	[ qr{^curl/}, qr{^src/net/http_curl\.c$}, 'libcurl belongs to src/net/http_curl.c' ],
+	[ qr{^curl/}, qr{^src/net/}, 'libcurl belongs to src/net' ],
 	[
 		qr{^(?:json-c|json_object|libical|libxml2?)\b},
 		qr{^src/codec/},

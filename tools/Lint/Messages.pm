@@ -97,7 +97,7 @@ sub detail_message
 		{
 			next if $text->{value} eq '%s';
 			push @problems, "$path:$text->{line}: \"$text->{value}\" is no sentence"
-			  unless $text->{value} =~ /^(?:[A-Z%]|\\"|[a-z]+[._])/
+			  unless $text->{value} =~ /^(?:[A-Z%]|\\"|[a-z]+[._]|lib[a-z])/
 			  && $text->{value} =~ /\.(?:\\")?$/;
 		}
 	}

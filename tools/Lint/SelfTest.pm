@@ -176,12 +176,11 @@ my %samples = (
 	},
 	'libraries' => {
 		good => {
-			'src/net/http_curl.c' => "#include <curl/curl.h>\n",
+			'src/net/a.c' => "#include <curl/curl.h>\n",
 			'src/codec/a.c' => "#include <json-c/json.h>\n#include <libical/ical.h>\n"
 		},
 		bad => [
 			{ 'src/codec/a.c' => "#include <curl/curl.h>\n" },
-			{ 'src/net/http.h' => "#include <curl/curl.h>\n" },
 			{ 'src/ledger/a.c' => "#include <json-c/json.h>\n" },
 			{ 'src/net/a.c' => "#include <libical/ical.h>\n" },
 			{ 'src/sync/a.c' => "#include <libxml/parser.h>\n" },
