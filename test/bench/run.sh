@@ -45,7 +45,7 @@ while IFS='= ' read -r name value; do
 	case $name in
 		'' | '#'*) continue ;;
 	esac
-	expect "setting $name" "$(query postgres "SELECT current_setting('$name')::text")" "$value"
+	expect "setting $name, as in test/bench/postgresql.conf" "$(query postgres "SELECT current_setting('$name')::text")" "$value"
 done <"$here/postgresql.conf"
 
 scratch=$(mktemp -d)

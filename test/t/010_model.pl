@@ -27,7 +27,12 @@ my $operations = size(2000, 20000);
 my $seed = seed(20300107);
 
 my $node = booking_node('main');
-my $session = session($node);
+
+# Several sessions take turns, so that what one of them remembers of inventory
+# and permissions is out of date now and then, and every isolation level gives
+# the same answers.
+my @sessions = map { open_session($_) } 0 .. 2;
+my $session = $sessions[0];
 $session->query('CREATE EXTENSION booking CASCADE');
 
 my $model = Booking::Model->new;
@@ -37,6 +42,7 @@ my @done;    # calls that may be repeated
 my @pending; # statements that wait for the next batch
 my $number = 0;
 my $names = 0;
+my $failed = 0; # batches that differed
 
 # ----------------------------------------------------------------------------
 # The world: 3 tenants, 5 principals, 8 resources
@@ -222,17 +228,35 @@ sub to_text
 		map { join(' | ', map { $_ // 'NULL' } @$_) } @_);
 }
 
-# Send what is pending and compare; false if anything differs.
+sub open_session
+{
+	my ($i) = @_;
+	my $level = ('read committed', 'repeatable read', 'serializable')[$i];
+
+	return session($node, options => { default_transaction_isolation => $level });
+}
+
+# The clock is a setting of each session.
+sub set_clocks
+{
+	$_->query('SET booking.clock_offset = ' . 60 * $model->{now}) foreach @sessions;
+	return;
+}
+
+# Send what is pending to one of the sessions and compare; false if anything
+# differs.
 sub flush
 {
 	my @calls = splice(@pending);
 	return 1 unless @calls;
+	my $session = pick(@sessions);
 	my @results = $session->batch(map { $_->{sql} } @calls);
 	my @differ;
 
 	foreach my $call (@calls)
 	{
 		my $result = shift @results;
+		next if $call->{ignored};
 		my @got = @{ $result->{rows} };
 		my @rows = map { [@$_] } @{ $call->{rows} };
 
@@ -577,22 +601,51 @@ sub operate
 	if (($dice -= 0.6) < 0)
 	{
 		# Two hours later; holds last an odd number of hours.
+		$failed += !flush();
 		$model->{now} += 120;
-		push @pending,
-		  {
-			number => $number,
-			sql => 'SET booking.clock_offset = ' . 60 * $model->{now},
-			rows => []
-		  };
+		set_clocks();
+		$count{clock}{moved}++;
 		return;
 	}
+	return roll_back($tenant, $name, $principal) if @done && ($dice -= 1) < 0;
 
-	# Another session goes on where this one stopped.
-	flush();
-	$session->quit;
-	$session = session($node);
-	$session->query('SET booking.clock_offset = ' . 60 * $model->{now});
+	# Another session goes on where one stopped.
+	$failed += !flush();
+	my $i = int(rand(@sessions));
+	$sessions[$i]->quit;
+	$sessions[$i] = open_session($i);
+	$session = $sessions[0];
+	set_clocks();
 	$count{reconnect}{done}++;
+	return;
+}
+
+# Changes and a call that are rolled back: nothing of them may be remembered.
+sub roll_back
+{
+	my ($tenant, $name, $principal) = @_;
+	my ($tenant_text, $name_text, $principal_text) =
+	  map { sql_literal($_) } $tenant, $name, $principal;
+	my $allowed = pick('true', 'false');
+	my @changes = (
+		"booking_resource_put($tenant_text, $name_text, 4, NULL, '@{[ pick(1, 40) ]} minutes')",
+		"booking_permit($tenant_text, $principal_text, $name_text, $allowed)",
+		"booking_permit_all($tenant_text, $principal_text, $allowed)",
+		"booking_slot_put('acme', 'tour', 'noon', @{[ range(interval()) ]})",
+		"booking_tenant_put($tenant_text, $allowed)");
+
+	push @pending,
+	  {
+		number => $number,
+		ignored => 1,
+		sql => join(
+			";\n",
+			'BEGIN',
+			(map { "SELECT " . pick(@changes) } 1 .. 2),
+			(map { to_sql(earlier(@done)) } 1 .. 2),
+			'ROLLBACK')
+	  };
+	$count{'roll back'}{done}++;
 	return;
 }
 
@@ -644,15 +697,19 @@ foreach my $tenant (sort keys %inventory)
 }
 
 # A difference is followed by others, so a few say enough.
-my $bad = 0;
-while ($bad < 3 && $number < $operations)
+my $batch = 20;
+while ($failed < 3 && $number < $operations)
 {
 	$number++;
 	operate();
-	$bad += !flush() if @pending >= 50 || $number % 500 == 0;
+	if (@pending >= $batch || $number % 500 == 0)
+	{
+		$failed += !flush();
+		$batch = 1 + int(rand(40));
+	}
 	compare_all("after $number operations") if $number % 500 == 0;
 }
-$bad += !flush();
+$failed += !flush();
 is($number, $operations, 'all operations were made');
 compare_all('at the end');
 
@@ -669,7 +726,7 @@ foreach my $function (sort keys %count)
 			map { "$_ $count{$function}{$_}" } sort keys %{ $count{$function} }));
 }
 
-$session->quit;
+$_->quit foreach @sessions;
 $node->stop;
 
 done_testing();

@@ -24,8 +24,12 @@ use Test::More;
 
 my ($pgbouncer) =
   grep { -x $_ } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
-BAIL_OUT('pgbouncer is not installed; install the package "pgbouncer"')
-  unless $pgbouncer;
+unless ($pgbouncer)
+{
+	fail('pgbouncer is installed (Debian package "pgbouncer")');
+	done_testing();
+	exit 1;
+}
 
 my $pool_size = 3;
 my $clients = 8;
@@ -186,20 +190,20 @@ $anyone->query(
 		'all who waited behind it get a conflict');
 }
 
-# Every function, each on another client.
+# Every function, each on another client, for a principal who was in no race.
 foreach my $step (
-	[ "booking_claim_all('blue', 'p1', 'all', '{r2,r3}', " . during('10:00', '11:00') . ')', 'committed' ],
-	[ "booking_claim_slot('blue', 'p1', 'slot', 'r3', 'noon', 1, 2)", 'committed' ],
-	[ "booking_propose('blue', 'p1', 'prop', 'r2', " . during('14:00', '15:00') . ", hold_for => '1 hour')", 'held' ],
+	[ "booking_claim_all('blue', 'p8', 'all', '{r2,r3}', " . during('10:00', '11:00') . ')', 'committed' ],
+	[ "booking_claim_slot('blue', 'p8', 'slot', 'r3', 'noon', 1, 2)", 'committed' ],
+	[ "booking_propose('blue', 'p8', 'prop', 'r2', " . during('14:00', '15:00') . ", hold_for => '1 hour')", 'held' ],
 	[ "booking_claim('blue', 'p2', 'late', 'r2', " . during('14:00', '15:00') . ')', 'resource_conflict' ],
-	[ "booking_approve('blue', 'p2', 'p1', 'prop', 1)", 'committed' ],
-	[ "booking_propose('blue', 'p1', 'prop-2', 'r2', " . during('16:00', '17:00') . ')', 'proposed' ],
-	[ "booking_reject('blue', 'p2', 'p1', 'prop-2', 1, 'no')", 'needs_proposal' ],
-	[ "booking_claim('blue', 'p1', 'moved', 'r2', " . during('14:30', '15:30') . ", supersedes => 'prop')", 'committed' ],
-	[ "booking_status('blue', 'p1', 'prop')", 'canceled' ],
-	[ "booking_override('blue', 'p1', 'over', 'r2', " . during('14:00', '15:00') . ", 1, '{}', 'why')", 'committed' ],
-	[ "booking_cancel_exact('blue', 'p1', 'exact', 'r2', " . during('18:00', '19:00') . ", NULL, 1, '{}')", 'canceled' ],
-	[ "booking_cancel('blue', 'p1', 'moved')", 'canceled' ])
+	[ "booking_approve('blue', 'p2', 'p8', 'prop', 1)", 'committed' ],
+	[ "booking_propose('blue', 'p8', 'prop-2', 'r2', " . during('16:00', '17:00') . ')', 'proposed' ],
+	[ "booking_reject('blue', 'p2', 'p8', 'prop-2', 1, 'no')", 'needs_proposal' ],
+	[ "booking_claim('blue', 'p8', 'moved', 'r2', " . during('14:30', '15:30') . ", supersedes => 'prop')", 'committed' ],
+	[ "booking_status('blue', 'p8', 'prop')", 'canceled' ],
+	[ "booking_override('blue', 'p8', 'over', 'r2', " . during('14:00', '15:00') . ", 1, '{}', 'why')", 'committed' ],
+	[ "booking_cancel_exact('blue', 'p8', 'exact', 'r2', " . during('18:00', '19:00') . ", NULL, 1, '{}')", 'canceled' ],
+	[ "booking_cancel('blue', 'p8', 'moved')", 'canceled' ])
 {
 	my ($call, $disposition) = @$step;
 	my ($function) = $call =~ /^(\w+)/;
@@ -207,9 +211,9 @@ foreach my $step (
 	is($anyone->query("SELECT disposition FROM $call"),
 		$disposition, "$function through the pooler");
 }
-is( $anyone->query("SELECT string_agg(intent, ' ') FROM booking_list('blue', 'p1', state => 'committed')"),
+is( $anyone->query("SELECT string_agg(intent, ' ') FROM booking_list('blue', 'p8', state => 'committed')"),
 	'all over slot', 'list through the pooler');
-is( $anyone->query("SELECT count(*) FROM booking_free('blue', 'p1', '{r2,r3}', " . during('09:00', '12:00') . ", '1 hour')"),
+is( $anyone->query("SELECT count(*) FROM booking_free('blue', 'p8', '{r2,r3}', " . during('09:00', '12:00') . ", '1 hour')"),
 	'2', 'free through the pooler');
 
 # ----------------------------------------------------------------------------

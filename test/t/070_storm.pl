@@ -195,7 +195,7 @@ foreach my $level (@levels)
 	};
 
 	$session->query("SELECT booking_permit_all('$tenant', p) FROM unnest(ARRAY['ann', 'eve']) p");
-	$session->query("SELECT booking_resource_put('$tenant', r) FROM unnest(ARRAY['one', 'any', 'ask', 'hold']) r");
+	$session->query("SELECT booking_resource_put('$tenant', r) FROM unnest(ARRAY['one', 'any', 'ask', 'hold', 'sweep']) r");
 	$session->query("SELECT booking_resource_put('$tenant', 'class', 5)");
 
 	# One intent, sixteen callers.
@@ -266,6 +266,19 @@ SELECT DISTINCT units, lanes
 		settings => '-c booking.clock_offset=2h');
 	each_number($tenant, 'expired', $rounds, 'committed 1, resource_conflict 15',
 		"$level: one of sixteen claims gets the time of an expired hold");
+
+	# Sixteen claims that each have to remove the same sixteen expired holds.
+	storm('holds to sweep', $level, $rounds,
+		$c->('sweep hold', "'w' || $own",
+			"booking_propose('$tenant', 'ann', 'w' || $own, 'sweep', span(:n * $clients + :client_id, 1), hold_for => '1 hour')",
+			'held'));
+	storm('sweep', $level, $rounds,
+		$c->('sweep', "'z' || $own",
+			"booking_claim('$tenant', 'eve', 'z' || $own, 'sweep', span(:n * $clients, $clients))",
+			'committed', 'resource_conflict'),
+		settings => '-c booking.clock_offset=2h');
+	each_number($tenant, 'sweep', $rounds, 'committed 1, resource_conflict 15',
+		"$level: one of sixteen claims gets the time of sixteen expired holds");
 
 	is($session->query(sprintf($over, $tenant)),
 		'', "$level: no instant over capacity");

@@ -340,7 +340,7 @@ sub cancel_exact
 		$intent = $self->store(
 			$identity,
 			state => 'canceled',
-			payload => $payload,
+			payload => { %$payload, supersedes => undef },
 			unbound => 1);
 		return answer('canceled', $intent, 0);
 	}
