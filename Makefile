@@ -12,7 +12,7 @@ DATA = $(wildcard sql/booking--*.sql)
 booking_sources := $(sort $(wildcard src/*.c src/*/*.c))
 booking_headers := $(sort $(wildcard src/*.h src/*/*.h))
 OBJS = $(booking_sources:.c=.o)
-PG_CPPFLAGS = -I$(srcdir)/src
+PG_CPPFLAGS = -I$(srcdir)/src $(shell pkg-config --cflags libical libxml-2.0 2>/dev/null)
 
 # DEVELOPER=1 makes every warning an error.  The three that are silenced are
 # raised by PostgreSQL's own headers and by the signatures it prescribes:
@@ -36,6 +36,12 @@ endif
 export_list = booking.map
 SHLIB_LINK += -Wl,--version-script=$(export_list)
 EXTRA_CLEAN = $(export_list)
+
+# The HTTP engine.
+SHLIB_LINK += -lcurl
+
+# The parsers of the codec; of libical only the calendar itself.
+SHLIB_LINK += -lical $(shell pkg-config --libs libxml-2.0 2>/dev/null)
 
 # Tests do not depend on each other, so any order will do.
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -70,7 +76,8 @@ $(OBJS): $(booking_headers) Makefile
 
 $(export_list): $(booking_sources) Makefile
 	{ echo '{ global: Pg_magic_func; _PG_init;'; \
-	  sed -n 's/^PG_FUNCTION_INFO_V1(\(.*\));.*/\1; pg_finfo_\1;/p' $(booking_sources); \
+	  sed -n -e 's/^PG_FUNCTION_INFO_V1(\(.*\));.*/\1; pg_finfo_\1;/p' \
+		-e 's/^PGDLLEXPORT void \(booking_.*_main\)(.*/\1;/p' $(booking_sources); \
 	  echo 'local: *; };'; } >$@
 
 $(shlib): $(export_list)

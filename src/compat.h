@@ -19,6 +19,7 @@
 #error "booking needs PostgreSQL 15 or later"
 #endif
 
+#include "catalog/pg_database.h"
 #include "catalog/pg_proc.h"
 #include "utils/acl.h"
 #include "utils/rangetypes.h"
@@ -30,11 +31,24 @@
 	make_range(typcache, lower, upper, empty, NULL)
 #define booking_proc_aclcheck(proc, role, mode) \
 	object_aclcheck(ProcedureRelationId, proc, role, mode)
+#define booking_database_ownercheck(database, role) \
+	object_ownercheck(DatabaseRelationId, database, role)
 #else
 #define booking_make_range(typcache, lower, upper, empty) \
 	make_range(typcache, lower, upper, empty)
 #define booking_proc_aclcheck(proc, role, mode) \
 	pg_proc_aclcheck(proc, role, mode)
+#define booking_database_ownercheck(database, role) \
+	pg_database_ownercheck(database, role)
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define BOOKING_HAVE_TRANSACTION_TIMEOUT
+#define booking_create_wait_event_set(context, nevents) \
+	CreateWaitEventSet(NULL, nevents)
+#else
+#define booking_create_wait_event_set(context, nevents) \
+	CreateWaitEventSet(context, nevents)
 #endif
 
 /* came with a minor release of 15 */

@@ -86,6 +86,7 @@ sub compile
 	my ($tree, $compiler) = @_;
 	my $config = pg_config();
 	chomp(my $include = `$config --includedir-server`);
+	my @libraries = split ' ', `pkg-config --cflags libical libxml-2.0`;
 
 	return "$config finds no server headers; install postgresql-server-dev-15."
 	  unless length $include;
@@ -93,7 +94,7 @@ sub compile
 		run(
 			folder($tree), $compiler, @warnings,
 			$compiler eq 'gcc' ? qw(-O2 -fPIC -c -o /dev/null) : '-fsyntax-only',
-			'-D_GNU_SOURCE', '-Isrc', '-isystem', $include, $_)
+			'-D_GNU_SOURCE', '-Isrc', '-isystem', $include, @libraries, $_)
 	} $tree->paths(qr{^src/.*\.c$});
 }
 

@@ -187,8 +187,14 @@ sub comments
 		my ($path, $text) = @$_;
 		my %has;
 
-		$has{ "$1 " . $2 =~ s/\s+/ /gr } = 1
-		  while $text =~ /^COMMENT ON (\w+) ([\w\@.]+(?:\([^)]*\))?)\s+IS\s+'/mg;
+		while ($text =~ /^COMMENT ON (\w+) ([\w\@.]+(?:\([^)]*\))?)\s+IS\s+'/mg)
+		{
+			my ($kind, $object) = ($1, $2);
+
+			# a procedure is declared and judged like a function
+			$kind = 'FUNCTION' if $kind eq 'PROCEDURE';
+			$has{ "$kind " . $object =~ s/\s+/ /gr } = 1;
+		}
 		my $missing = sub {
 			my ($line, $object) = @_;
 			push @problems, "$path:$line: $object has no comment"

@@ -1,0 +1,321 @@
+/*-------------------------------------------------------------------------
+ *
+ * xml.c
+ *	  XML from outside, as a stream of the elements that matter
+ *
+ * libxml2 reads in one go from memory and calls back; no tree is built.  A
+ * document type is refused where it begins, so there are no entities but the
+ * five of XML itself, nothing is fetched, and nothing grows.  libxml2's own
+ * limits on names, attributes and texts stay in force.
+ *
+ * No callback throws, and none keeps a pointer of libxml2.  Its error messages
+ * go nowhere: they quote what came from outside.
+ *
+ * IDENTIFICATION
+ *	  booking/src/codec/xml.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef FRONTEND
+#include "postgres_fe.h"
+#else
+#include "postgres.h"
+#endif
+
+#include <limits.h>
+#include <libxml/parser.h>
+#include <libxml/parserInternals.h>
+
+#include "codec/utf8.h"
+#include "codec/xml.h"
+
+#define MAX_DEPTH 32
+
+/* libxml2 made the argument constant with 2.12 */
+#if LIBXML_VERSION >= 21200
+typedef const xmlError *ErrorArgument;
+#else
+typedef xmlErrorPtr ErrorArgument;
+#endif
+
+/* a document being read */
+typedef struct Document
+{
+	const BookingXmlReader *reader;
+	BookingArena *arena;
+	xmlParserCtxtPtr context;
+	BookingXmlFault fault;
+	const BookingXmlRule *open[MAX_DEPTH];	/* NULL: passed over */
+	int			depth;
+	BookingBuffer text;			/* of the innermost element */
+} Document;
+
+static void on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
+					 const xmlChar *uri, int nnamespaces,
+					 const xmlChar **namespaces, int nattributes,
+					 int ndefaulted, const xmlChar **attributes);
+static void on_end(void *data, const xmlChar *name, const xmlChar *prefix,
+				   const xmlChar *uri);
+static void on_text(void *data, const xmlChar *text, int len);
+static void on_doctype(void *data, const xmlChar *name, const xmlChar *public_id,
+					   const xmlChar *system_id);
+static void on_error(void *data, ErrorArgument error);
+static void stop(Document *document, BookingXmlFault fault);
+static const BookingXmlRule *find_rule(const Document *document,
+									   const char *uri, const char *name);
+static char *name_attribute(Document *document, int nattributes,
+							const xmlChar **attributes);
+
+/*
+ * Read a document and call back for each element that a rule names.  The
+ * strings in callbacks live as long as the call; those that last are the
+ * callback's to copy.  Elements more than 32 deep are MALFORMED.
+ */
+BookingXmlFault
+booking_xml_read(const char *data, size_t len, BookingArena *arena,
+				 const BookingXmlReader *reader)
+{
+	Document	document;
+	xmlSAXHandler handler;
+	xmlParserCtxtPtr context;
+	int			code;
+
+	if (len == 0)
+		return BOOKING_XML_MALFORMED;
+	if (len > INT_MAX)
+		return BOOKING_XML_TOO_LARGE;
+
+	memset(&document, 0, sizeof(document));
+	document.reader = reader;
+	document.arena = arena;
+	booking_buffer_init(&document.text, arena);
+
+	memset(&handler, 0, sizeof(handler));
+	handler.initialized = XML_SAX2_MAGIC;
+	handler.startElementNs = on_begin;
+	handler.endElementNs = on_end;
+	handler.characters = on_text;
+	handler.ignorableWhitespace = on_text;
+	handler.cdataBlock = on_text;
+	handler.internalSubset = on_doctype;
+	handler.serror = on_error;
+
+	context = xmlCreateMemoryParserCtxt(data, (int) len);
+	if (context == NULL)
+		return BOOKING_XML_TOO_LARGE;
+	document.context = context;
+	*context->sax = handler;
+	context->userData = &document;
+	(void) xmlCtxtUseOptions(context, XML_PARSE_NONET);
+	(void) xmlParseDocument(context);
+	code = context->wellFormed ? XML_ERR_OK :
+		context->errNo == XML_ERR_OK ? XML_ERR_INTERNAL_ERROR : context->errNo;
+	xmlFreeDoc(context->myDoc);
+	context->myDoc = NULL;
+	xmlFreeParserCtxt(context);
+
+	if (document.fault != BOOKING_XML_OK)
+		return document.fault;
+	if (booking_arena_failed(arena) || code == XML_ERR_NO_MEMORY)
+		return BOOKING_XML_TOO_LARGE;
+	return code == XML_ERR_OK ? BOOKING_XML_OK : BOOKING_XML_MALFORMED;
+}
+
+/*
+ * An element begins.
+ */
+static void
+on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
+		 const xmlChar *uri, int nnamespaces, const xmlChar **namespaces,
+		 int nattributes, int ndefaulted, const xmlChar **attributes)
+{
+	Document   *document = data;
+	const BookingXmlRule *rule;
+	BookingXmlTag tag;
+
+	if (document->fault != BOOKING_XML_OK)
+		return;
+	if (document->depth == MAX_DEPTH)
+	{
+		stop(document, BOOKING_XML_MALFORMED);
+		return;
+	}
+	tag.name = (const char *) name;
+	tag.uri = uri == NULL ? "" : (const char *) uri;
+	rule = find_rule(document, tag.uri, tag.name);
+	document->open[document->depth++] = rule;
+	document->text.len = 0;
+	if (rule == NULL)
+		return;
+
+	tag.attribute = name_attribute(document, nattributes, attributes);
+	if (!document->reader->begin(document->reader->arg, rule->element, &tag))
+		stop(document, BOOKING_XML_ENDED);
+}
+
+/*
+ * The rule for an element that begins in the one that is open.
+ */
+static const BookingXmlRule *
+find_rule(const Document *document, const char *uri, const char *name)
+{
+	int			parent = BOOKING_XML_TOP;
+
+	if (document->depth > 0)
+	{
+		const BookingXmlRule *outer = document->open[document->depth - 1];
+
+		if (outer == NULL)
+			return NULL;
+		parent = outer->element;
+	}
+	for (int i = 0; i < document->reader->nrules; i++)
+	{
+		const BookingXmlRule *rule = &document->reader->rules[i];
+
+		if (rule->parent == parent &&
+			(rule->uri == NULL || strcmp(rule->uri, uri) == 0) &&
+			(rule->name == NULL || strcmp(rule->name, name) == 0))
+			return rule;
+	}
+	return NULL;
+}
+
+/*
+ * The value of an element's attribute "name" that has no namespace: the only
+ * one that CalDAV puts anything into.  libxml2 gives five pointers for each:
+ * name, prefix, namespace, and begin and end of the value.
+ */
+static char *
+name_attribute(Document *document, int nattributes, const xmlChar **attributes)
+{
+	for (int i = 0; i < nattributes; i++)
+	{
+		const char **parts = (const char **) attributes + i * 5;
+
+		if (strcmp(parts[0], "name") == 0 && parts[2] == NULL)
+			return booking_arena_copy(document->arena, parts[3],
+									  parts[4] - parts[3]);
+	}
+	return NULL;
+}
+
+/*
+ * An element ends.
+ */
+static void
+on_end(void *data, const xmlChar *name, const xmlChar *prefix,
+	   const xmlChar *uri)
+{
+	Document   *document = data;
+	const BookingXmlRule *rule;
+	const char *text = NULL;
+	size_t		len = 0;
+
+	if (document->fault != BOOKING_XML_OK || document->depth == 0)
+		return;
+	rule = document->open[--document->depth];
+	if (rule == NULL)
+		return;
+
+	if (rule->has_text)
+	{
+		text = document->text.len == 0 ? "" : document->text.data;
+		len = document->text.len;
+		while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
+			len--;
+		while (len > 0 && strchr(" \t\r\n", *text) != NULL)
+		{
+			text++;
+			len--;
+		}
+	}
+	document->text.len = 0;
+	if (!document->reader->end(document->reader->arg, rule->element, text, len))
+		stop(document, BOOKING_XML_ENDED);
+}
+
+/*
+ * Text, also of a CDATA section.  An element whose text is wanted has no
+ * elements in it; if it does, only what follows the last one is kept.
+ */
+static void
+on_text(void *data, const xmlChar *text, int len)
+{
+	Document   *document = data;
+	const BookingXmlRule *rule;
+
+	if (document->fault != BOOKING_XML_OK || document->depth == 0)
+		return;
+	rule = document->open[document->depth - 1];
+	if (rule == NULL || !rule->has_text)
+		return;
+	if (!booking_buffer_add(&document->text, (const char *) text, len))
+		stop(document, BOOKING_XML_TOO_LARGE);
+}
+
+/*
+ * A document type begins.
+ */
+static void
+on_doctype(void *data, const xmlChar *name, const xmlChar *public_id,
+		   const xmlChar *system_id)
+{
+	stop(data, BOOKING_XML_MALFORMED);
+}
+
+/*
+ * Keep libxml2 from writing its messages to stderr.
+ */
+static void
+on_error(void *data, ErrorArgument error)
+{
+}
+
+/*
+ * Read no further.
+ */
+static void
+stop(Document *document, BookingXmlFault fault)
+{
+	if (document->fault == BOOKING_XML_OK)
+		document->fault = booking_arena_failed(document->arena) ?
+			BOOKING_XML_TOO_LARGE : fault;
+	xmlStopParser(document->context);
+}
+
+/*
+ * Add text that stands between tags or in quotation marks.  Returns false when
+ * it has characters that XML cannot hold (XML 1.0 section 2.2), is no UTF-8, or
+ * the arena has failed.
+ */
+bool
+booking_xml_escape(BookingBuffer *buffer, const char *text)
+{
+	while (*text != '\0')
+	{
+		int			len = booking_utf8_length(text, strnlen(text, 4));
+		const char *escape = NULL;
+
+		if (len == 0 ||
+			((unsigned char) *text < 0x20 && strchr("\t\r\n", *text) == NULL) ||
+			strncmp(text, "\xef\xbf\xbe", 3) == 0 ||
+			strncmp(text, "\xef\xbf\xbf", 3) == 0)
+			return false;
+		if (*text == '&')
+			escape = "&amp;";
+		else if (*text == '<')
+			escape = "&lt;";
+		else if (*text == '>')
+			escape = "&gt;";
+		else if (*text == '"')
+			escape = "&quot;";
+		else if (*text == '\r')
+			escape = "&#13;";	/* would become a line feed */
+		if (!(escape != NULL ? booking_buffer_add_text(buffer, escape) :
+			  booking_buffer_add(buffer, text, len)))
+			return false;
+		text += len;
+	}
+	return true;
+}

@@ -1,0 +1,54 @@
+/*
+ * test/fuzz/check.h
+ *
+ * What the fuzz targets share.  A property that does not hold ends the process,
+ * which is how libFuzzer learns of it.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "postgres_fe.h"
+
+#include "codec/utf8.h"
+
+/* enough for any input that libFuzzer makes, so that a refusal is rare */
+#define FUZZ_ARENA ((size_t) 32 * 1024 * 1024)
+
+#define check(property) \
+	do { \
+		if (!(property)) \
+		{ \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #property); \
+			abort(); \
+		} \
+	} while (0)
+
+extern int	LLVMFuzzerTestOneInput(const uint8 *data, size_t size);
+
+/*
+ * Is a string, if there is one, valid UTF-8?
+ */
+static inline bool
+is_text(const char *text)
+{
+	while (text != NULL && *text != '\0')
+	{
+		int			len = booking_utf8_length(text, strnlen(text, 4));
+
+		if (len == 0)
+			return false;
+		text += len;
+	}
+	return true;
+}
+
+/*
+ * Are two strings equal, or both absent?
+ */
+static inline bool
+same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+#endif							/* CHECK_H */
