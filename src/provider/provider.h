@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * provider.h
+ *	  the interface of provider adapters
+ *
+ * An adapter is a step machine without I/O, clock or database: given a job it
+ * builds the first request, and from each answer the next one or the outcome.
+ * The controller persists what must be known before a request goes out, and
+ * records the outcome.  An adapter never repeats a write by itself; a read it
+ * may follow with the one conditional write that its contract proves safe.
+ *
+ * IDENTIFICATION
+ *	  booking/src/provider/provider.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_PROVIDER_H
+#define BOOKING_PROVIDER_H
+
+#include "codec/event.h"
+#include "codec/exchange.h"
+
+/* what is to be done; CREATE, UPDATE and CANCEL write, the rest reads */
+typedef enum BookingJobKind
+{
+	BOOKING_JOB_CREATE,
+	BOOKING_JOB_UPDATE,
+	BOOKING_JOB_CANCEL,
+	BOOKING_JOB_LOOKUP,			/* what became of an uncertain write? */
+	BOOKING_JOB_CHECK			/* account and calendar: does it all work? */
+} BookingJobKind;
+
+typedef enum BookingOutcomeKind
+{
+	BOOKING_OUTCOME_DONE,		/* the write took effect; href, etag */
+	BOOKING_OUTCOME_REJECTED,	/* certainly not, and never will as it is */
+	BOOKING_OUTCOME_NOT_EXECUTED,	/* certainly not; later, same id */
+	BOOKING_OUTCOME_UNKNOWN,	/* may have taken effect */
+	BOOKING_OUTCOME_EQUAL,		/* lookup: ours, materially as wanted */
+	BOOKING_OUTCOME_DIFFERENT,	/* ours, but not as wanted */
+	BOOKING_OUTCOME_FOREIGN,	/* somebody else's event under our id */
+	BOOKING_OUTCOME_ABSENT,		/* lookup: not there, and the calendar is */
+	BOOKING_OUTCOME_AUTH,		/* credentials refused: park the account */
+	BOOKING_OUTCOME_CALENDAR_GONE,	/* the calendar itself is not there */
+	BOOKING_OUTCOME_FAILED		/* lookup or check: could not find out */
+} BookingOutcomeKind;
+
+typedef struct BookingOutcome
+{
+	BookingOutcomeKind kind;
+	const char *href;			/* where the event is, NULL unchanged */
+	const char *etag;			/* NULL: not known */
+	int64		retry_after;	/* seconds, -1 unless the provider said */
+	const char *problem;		/* code, such as precondition_failed; NULL if none */
+	const char *message;		/* capped, without secrets; NULL if none */
+	int			status;			/* HTTP status it follows from, 0 none */
+} BookingOutcome;
+
+/* everything a job needs, owned by the caller for the life of the job */
+typedef struct BookingJob
+{
+	BookingJobKind kind;
+	BookingJobKind looked_up;	/* LOOKUP: kind of the uncertain write */
+	const char *base_url;		/* of the account; never leave this origin */
+	const char *collection;		/* path or URL of the calendar, with slash */
+	const char *event_id;		/* our single-use id */
+	const char *href;			/* where the event is, NULL: where the id says */
+	const char *etag;			/* as last known, NULL: not known */
+	const BookingEvent *wanted; /* what the event must be materially */
+	const BookingEvent *previous;	/* UPDATE, CANCEL: what we last left there */
+	const char *body;			/* exact bytes to store */
+	size_t		body_len;
+} BookingJob;
+
+/* lines of an account check, for people */
+typedef struct BookingFinding
+{
+	const char *subject;
+	bool		ok;
+	const char *text;
+} BookingFinding;
+
+#define BOOKING_MAX_FINDINGS 16
+#define BOOKING_MAX_STEPS 8
+
+/* a job under way */
+typedef struct BookingTask
+{
+	const BookingJob *job;
+	BookingArena *arena;		/* of the task; outcome and requests are in it */
+	int			step;			/* the adapter's own */
+	int			nsteps;			/* requests made, at most BOOKING_MAX_STEPS */
+	void	   *state;			/* the adapter's own, in the arena */
+	BookingOutcome outcome;		/* valid when the task is finished */
+	int			nfindings;
+	BookingFinding findings[BOOKING_MAX_FINDINGS];
+} BookingTask;
+
+typedef struct BookingProvider
+{
+	const char *name;			/* as in booking_account_put */
+	bool		create_is_idempotent;	/* same id again makes no second event */
+	bool		absence_is_proof;	/* lookup ABSENT allows sending again */
+	bool		writes_in_series;	/* one write of a calendar at a time */
+	int			max_in_flight;	/* requests of one account at a time */
+
+	/*
+	 * Body to store for an event; generated once, before the first send.
+	 * Returns false when the event cannot be expressed.
+	 */
+	bool		(*write_body) (const BookingEvent *event, int64 stamp,
+							   BookingArena *arena, char **body, size_t *len);
+
+	/* Event of a stored body; false when it is not one of ours. */
+	bool		(*read_body) (const char *body, size_t len,
+							  BookingArena *arena, BookingEvent *event);
+
+	/* Build the first request. */
+	void		(*start) (BookingTask *task, BookingHttpRequest *request);
+
+	/*
+	 * Judge an answer.  Returns true with the next request, or false with
+	 * task->outcome set.
+	 */
+	bool		(*next) (BookingTask *task, const BookingHttpResponse *response,
+						 BookingHttpRequest *request);
+} BookingProvider;
+
+extern const BookingProvider booking_provider_caldav;
+
+extern const BookingProvider *booking_provider_find(const char *name);
+
+#endif							/* BOOKING_PROVIDER_H */

@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * report.h
+ *	  how adapters end a task, and what they say of it
+ *
+ * IDENTIFICATION
+ *	  booking/src/provider/report.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_REPORT_H
+#define BOOKING_REPORT_H
+
+#include "provider/provider.h"
+
+/* bytes of a message or finding, so that nothing long ends up in tables */
+#define BOOKING_MAX_MESSAGE 200
+
+/* bytes of a problem code */
+#define BOOKING_MAX_PROBLEM 40
+
+extern char *booking_report_text(BookingArena *arena, const char *format,...)
+			__attribute__((format(printf, 2, 3)));
+extern const char *booking_report_code(BookingArena *arena, const char *words,
+										const char *otherwise);
+extern bool booking_report_end(BookingTask *task, BookingOutcomeKind kind,
+								const char *problem,
+								const BookingHttpResponse *response,
+								const char *message);
+extern void booking_report_find(BookingTask *task, const char *subject,
+								 bool ok, const char *text);
+
+#endif							/* BOOKING_REPORT_H */
