@@ -13,6 +13,8 @@
 #include "fmgr.h"
 
 #include "compat.h"
+#include "controller/launcher.h"
+#include "controller/wake.h"
 #include "guc.h"
 
 PG_MODULE_MAGIC;
@@ -20,11 +22,13 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 
 /*
- * Define the settings.  Runs in whatever process loads the library first, so
- * it must not touch the catalog.
+ * Define the settings and, when preloaded, register the launcher.  Runs in
+ * whatever process loads the library first, so it must not touch the catalog.
  */
 void
 _PG_init(void)
 {
 	booking_guc_init();
+	booking_wake_init();
+	booking_launcher_init();
 }

@@ -22,6 +22,29 @@
 int			booking_max_terms = 64;
 int			booking_max_hold = 86400;
 int			booking_clock_offset = 0;
+bool		booking_worker = true;
+int			booking_max_in_flight = 64;
+int			booking_max_attempts = 20;
+int			booking_http_timeout = 30000;
+int			booking_http_connect_timeout = 10000;
+int			booking_http_first_byte_timeout = 20000;
+int			booking_poll_interval = 60;
+int			booking_idle_exit = 30;
+char	   *booking_insecure_hosts = NULL;
+char	   *booking_allowed_networks = NULL;
+char	   *booking_ca_file = NULL;
+char	   *booking_secret_key_file = NULL;
+char	   *booking_arm_key = NULL;
+
+static bool dump_secrets = false;
+
+static void define_worker_settings(void);
+static void define_http_settings(void);
+static void define_secret_settings(void);
+static void define_integer(const char *name, const char *what, int *value,
+						   int initial, int least, int most, int unit);
+static void define_string(const char *name, const char *what, char **value,
+						  int flags);
 
 /*
  * Define the settings and reserve their prefix, so that a misspelt one is an
@@ -73,5 +96,112 @@ booking_guc_init(void)
 							NULL,
 							NULL);
 
+	define_worker_settings();
+	define_http_settings();
+	define_secret_settings();
 	MarkGUCPrefixReserved("booking");
+}
+
+/*
+ * Settings of the worker.  They belong to the server, not to a session, so
+ * they change by reload.
+ */
+static void
+define_worker_settings(void)
+{
+	DefineCustomBoolVariable("booking.worker",
+							 "Lets the worker write to calendar providers.",
+							 NULL,
+							 &booking_worker,
+							 true,
+							 PGC_SIGHUP,
+							 0,
+							 NULL,
+							 NULL,
+							 NULL);
+	define_integer("booking.max_in_flight",
+				   "Most requests to providers at one time.",
+				   &booking_max_in_flight, 64, 1, 1000, 0);
+	define_integer("booking.max_attempts",
+				   "Tries of an operation before it is left to an operator.",
+				   &booking_max_attempts, 20, 1, 1000, 0);
+	define_integer("booking.poll_interval",
+				   "Time between looks for work that nobody announced.",
+				   &booking_poll_interval, 60, 1, 3600, GUC_UNIT_S);
+	define_integer("booking.idle_exit",
+				   "Time after which an idle worker that was not preloaded leaves.",
+				   &booking_idle_exit, 30, 1, 86400, GUC_UNIT_S);
+}
+
+/*
+ * Settings of requests to providers.
+ */
+static void
+define_http_settings(void)
+{
+	define_integer("booking.http_timeout",
+				   "Longest time for one request and its answer.",
+				   &booking_http_timeout, 30000, 10, 600000, GUC_UNIT_MS);
+	define_integer("booking.http_connect_timeout",
+				   "Longest time for name, connection and TLS together.",
+				   &booking_http_connect_timeout, 10000, 10, 600000, GUC_UNIT_MS);
+	define_integer("booking.http_first_byte_timeout",
+				   "Longest time from the request to the first byte of its answer.",
+				   &booking_http_first_byte_timeout, 20000, 10, 600000, GUC_UNIT_MS);
+	define_string("booking.insecure_hosts",
+				  "Hosts that may be spoken to without TLS, comma-separated.",
+				  &booking_insecure_hosts, GUC_SUPERUSER_ONLY);
+	define_string("booking.allowed_networks",
+				  "Private, loopback and link-local networks that providers may be in, comma-separated.",
+				  &booking_allowed_networks, GUC_SUPERUSER_ONLY);
+	define_string("booking.ca_file",
+				  "File of certificates to trust instead of the system's.",
+				  &booking_ca_file, GUC_SUPERUSER_ONLY);
+}
+
+/*
+ * Settings that are, or lead to, secrets.
+ */
+static void
+define_secret_settings(void)
+{
+	define_string("booking.secret_key_file",
+				  "File whose content credentials are encrypted with.",
+				  &booking_secret_key_file, GUC_SUPERUSER_ONLY);
+	define_string("booking.arm_key",
+				  "Word that tells this server from its physical copies.",
+				  &booking_arm_key, GUC_SUPERUSER_ONLY | GUC_NO_SHOW_ALL);
+
+	/* read by the filter of pg_dump's configuration tables */
+	DefineCustomBoolVariable("booking.dump_secrets",
+							 "Lets pg_dump include credentials.",
+							 NULL,
+							 &dump_secrets,
+							 false,
+							 PGC_SUSET,
+							 0,
+							 NULL,
+							 NULL,
+							 NULL);
+}
+
+/*
+ * An integer that belongs to the server.
+ */
+static void
+define_integer(const char *name, const char *what, int *value, int initial,
+			   int least, int most, int unit)
+{
+	DefineCustomIntVariable(name, what, NULL, value, initial, least, most,
+							PGC_SIGHUP, unit, NULL, NULL, NULL);
+}
+
+/*
+ * A string that belongs to the server.
+ */
+static void
+define_string(const char *name, const char *what, char **value, int flags)
+{
+	DefineCustomStringVariable(name, what, NULL, value, "", PGC_SIGHUP, flags,
+							   NULL, NULL, NULL);
 }

@@ -60,7 +60,7 @@ booking_access_demand(const BookingCall *call, text *tenant)
 	if (call->privileged)
 		return;
 	booking_lock_binding(tenant, ShareLock);
-	booking_cache_accept();
+	(void) booking_cache_accept();
 	if (!booking_access_bound(call, tenant))
 		booking_access_raise_denied();
 }

@@ -221,7 +221,6 @@ approve(BookingCall *call, const BookingRequest *request,
 	BookingPayload current = intent->payload;
 	BookingProposal *proposal;
 	BookingIntentChange change = {0};
-	BookingWish wish = {0};
 	Jsonb	   *detail;
 
 	proposal = booking_store_proposal_read(intent->intent_id, intent->version);
@@ -239,16 +238,8 @@ approve(BookingCall *call, const BookingRequest *request,
 
 	/* whatever comes of it, its hold has ended */
 	booking_store_reservation_delete(intent->intent_id);
-	wish.tenant = request->identity.tenant;
-	wish.intent_id = intent->intent_id;
-	wish.nresources = intent->payload.nresources;
-	wish.resources = booking_view_payload_resources(view, &intent->payload);
-	wish.start = intent->payload.start;
-	wish.end = intent->payload.end;
-	wish.units = intent->payload.units;
-	wish.replaces = view->predecessor != NULL ? view->predecessor->intent_id : 0;
-	wish.mode = ExclusiveLock;
-	if (!booking_capacity_reserve(&wish, &detail))
+	if (!booking_claim_hold(view, &request->identity, &intent->payload,
+							intent->intent_id, ExclusiveLock, false, &detail))
 	{
 		lapse(call, request, view, "lapsed", cstring_to_text("capacity"),
 			  detail, result);
@@ -257,7 +248,9 @@ approve(BookingCall *call, const BookingRequest *request,
 
 	change.intent_id = intent->intent_id;
 	change.disposition = "committed";
-	change.state = "committed";
+	change.state = booking_claim_state(view, &intent->payload);
+	if (strcmp(change.state, "approved") == 0)
+		change.remote = "not_attempted";
 	change.receipt = intent->receipt == NULL ? booking_claim_receipt() : NULL;
 	change.role = call->role;
 	change.now = call->now;
@@ -265,12 +258,13 @@ approve(BookingCall *call, const BookingRequest *request,
 	booking_store_proposal_decide(intent->intent_id, intent->version,
 								  "approved", request->approver, call->role,
 								  NULL, call->now);
-	if (view->predecessor != NULL)
-		booking_claim_end_predecessor(call, view->predecessor,
-									  request->identity.intent);
+	booking_claim_follow(call, view, &request->identity, &intent->payload,
+						 intent->intent_id);
 	audit_decision(call, request, intent, "approve", NULL, evidence);
 
-	booking_decide_mutation(result, intent, "committed", "committed", NULL);
+	booking_decide_mutation(result, intent, "committed", change.state, NULL);
+	if (change.remote != NULL)
+		result->remote = cstring_to_text(change.remote);
 	if (change.receipt != NULL)
 		result->receipt = change.receipt;
 }

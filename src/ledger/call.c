@@ -31,8 +31,7 @@
 #include "guc.h"
 #include "ledger/call.h"
 #include "ledger/detail.h"
-
-static Oid	relations_owner(void);
+#include "store/extension.h"
 
 /*
  * Begin the part of a call that reads or writes relations: every argument has
@@ -54,18 +53,26 @@ booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo, bool writes)
 
 	call->fcinfo = fcinfo;
 	call->caller_context = CurrentMemoryContext;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	booking_call_become_owner(call);
+}
+
+/*
+ * Note who calls, and become the owner of the relations.
+ */
+void
+booking_call_become_owner(BookingCall *call)
+{
 	call->caller = GetUserId();
-	call->owner = relations_owner();
+	call->owner = booking_call_owner();
 	call->privileged = has_privs_of_role(call->caller, call->owner);
 	call->now = GetCurrentTimestamp();
-
+	call->role = cstring_to_text(GetUserNameFromId(call->caller, false));
 	GetUserIdAndSecContext(&call->saved_user, &call->saved_context);
 	SetUserIdAndSecContext(call->owner, call->saved_context |
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_NOFORCE_RLS);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	call->role = cstring_to_text(GetUserNameFromId(call->caller, false));
 }
 
 /*
@@ -147,15 +154,24 @@ booking_call_hold_clock(void)
 /*
  * Owner of the relations.  The schema is a member of the extension, so while
  * the calling function exists nobody else can have made one of that name.
+ *
+ * Also the place where library and objects are compared, once for each schema
+ * that a process meets: dropping and creating the extension makes a new one.
  */
-static Oid
-relations_owner(void)
+Oid
+booking_call_owner(void)
 {
+	static Oid	compared = InvalidOid;
 	Oid			schema = get_namespace_oid("booking", false);
 	Oid			relation = get_relname_relid("intent", schema);
 	HeapTuple	tuple;
 	Oid			owner;
 
+	if (schema != compared)
+	{
+		booking_store_extension_demand();
+		compared = schema;
+	}
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,

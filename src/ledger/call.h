@@ -46,6 +46,7 @@ typedef struct BookingResult
 
 extern void booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo,
 							   bool writes);
+extern void booking_call_become_owner(BookingCall *call);
 extern void booking_call_end(BookingCall *call);
 extern Datum booking_call_return_row(BookingCall *call, Datum *values,
 									 bool *nulls);
@@ -53,5 +54,6 @@ extern Datum booking_call_return(BookingCall *call, const BookingResult *result)
 extern void booking_result_columns(const BookingResult *result, Datum *values,
 								   bool *nulls);
 extern TimestampTz booking_call_hold_clock(void);
+extern Oid	booking_call_owner(void);
 
 #endif							/* BOOKING_CALL_H */

@@ -21,7 +21,9 @@
 #include "compat.h"
 #include "ledger/args.h"
 #include "ledger/decide.h"
+#include "ledger/detail.h"
 #include "ledger/state.h"
+#include "ledger/want.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_cancel);
@@ -157,6 +159,13 @@ settled(const BookingRequest *request, const BookingView *view,
 		case BOOKING_STATE_CANCELED:
 			booking_decide_replay(result, intent);
 			return true;
+		case BOOKING_STATE_CREATED:
+			if (!booking_want_pending(intent->intent_id))
+				return false;
+			booking_decide_intent(result, intent, "predecessor_unresolved",
+								  false);
+			result->detail = booking_detail_reason("update_pending");
+			return true;
 		default:
 			return false;
 	}
@@ -180,13 +189,14 @@ bury(BookingCall *call, const BookingRequest *request, Jsonb *evidence,
 	row.evidence = evidence;
 	row.role = call->role;
 	row.now = call->now;
-	booking_store_intent_insert(&row);
+	booking_store_intent_record(&row);
 
-	booking_decide_new(result, "canceled", "canceled");
+	booking_decide_new(result, "canceled", "canceled", "not_required");
 }
 
 /*
- * End a recorded intent and free what it holds.
+ * End a recorded intent.  What it holds is freed at once if nothing may exist
+ * at a provider; else it stays held until the provider has confirmed.
  */
 static void
 end(BookingCall *call, const BookingRequest *request,
@@ -194,10 +204,11 @@ end(BookingCall *call, const BookingRequest *request,
 {
 	BookingIntentChange change = {0};
 
-	booking_store_reservation_delete(intent->intent_id);
 	change.intent_id = intent->intent_id;
 	change.disposition = "canceled";
-	change.state = "canceled";
+	change.state = booking_want_cancel(call, intent);
+	if (strcmp(change.state, "canceled") == 0)
+		booking_store_reservation_delete(intent->intent_id);
 	change.role = call->role;
 	change.now = call->now;
 	booking_store_intent_change(&change);
@@ -210,5 +221,5 @@ end(BookingCall *call, const BookingRequest *request,
 							request->identity.principal,
 							request->identity.intent, NULL, evidence,
 							call->now);
-	booking_decide_mutation(result, intent, "canceled", "canceled", NULL);
+	booking_decide_mutation(result, intent, "canceled", change.state, NULL);
 }

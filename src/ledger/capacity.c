@@ -45,6 +45,17 @@ typedef struct Plan
 	int			nmoved;
 } Plan;
 
+/* part of a wish */
+typedef struct Segment
+{
+	TimestampTz start;
+	TimestampTz end;
+	int32		units;
+} Segment;
+
+static int	segments_beside(const BookingWish *wish,
+							const BookingResource *resource, int64 beside,
+							Segment *segments);
 static bool reserve_first_lane(const BookingWish *wish, Jsonb **collision);
 static bool plan_resource(const BookingWish *wish,
 						  const BookingResource *resource, Plan *plan,
@@ -117,8 +128,95 @@ booking_capacity_reserve(const BookingWish *wish, Jsonb **collision)
 	if (wish->replaces != 0)
 		booking_store_reservation_delete(wish->replaces);
 	for (int i = 0; i < wish->nresources; i++)
-		apply_plan(wish, wish->resources[i], &plans[i], i * wish->units);
+		apply_plan(wish, wish->resources[i], &plans[i],
+				   wish->first_piece + i * wish->units);
 	return true;
+}
+
+/*
+ * Hold what a wish needs beyond what the intent beside already holds, so that
+ * together they hold the union of both: the old time stays real until the
+ * provider's event has moved.  Rows of the intent beside are not touched.
+ * Holds nothing if it is refused.  Needs the exclusive locks.
+ */
+bool
+booking_capacity_reserve_beside(const BookingWish *wish, int64 beside,
+								Jsonb **collision)
+{
+	BookingWish part = *wish;
+	int			piece = 0;
+
+	part.nresources = 1;
+	for (int i = 0; i < wish->nresources; i++)
+	{
+		BookingResource bare = *wish->resources[i];
+		const BookingResource *resources[1] = {&bare};
+		Segment		segments[3];
+		int			nsegments;
+
+		nsegments = segments_beside(wish, wish->resources[i], beside, segments);
+		bare.buffer_before = bare.buffer_after = 0; /* in the segments */
+		part.resources = resources;
+		for (int j = 0; j < nsegments; j++)
+		{
+			part.start = segments[j].start;
+			part.end = segments[j].end;
+			part.units = segments[j].units;
+			part.first_piece = piece;
+			if (!booking_capacity_reserve(&part, collision))
+			{
+				booking_store_reservation_delete(wish->intent_id);
+				return false;
+			}
+			piece += part.units;
+		}
+	}
+	return true;
+}
+
+/*
+ * The parts of a wish for one resource, buffers included, that an intent does
+ * not hold: before and after its time all units, within it those beyond its
+ * own.
+ */
+static int
+segments_beside(const BookingWish *wish, const BookingResource *resource,
+				int64 beside, Segment *segments)
+{
+	TimestampTz start;
+	TimestampTz end;
+	TimestampTz held_start = 0;
+	TimestampTz held_end = 0;
+	BookingReservation *rows;
+	int			nrows;
+	int			held = 0;
+	int			count = 0;
+
+	booking_capacity_occupied(resource, wish->start, wish->end, &start, &end);
+	rows = booking_store_reservation_overlap(resource->resource_id, start, end,
+											 &nrows);
+	for (int i = 0; i < nrows; i++)
+	{
+		if (rows[i].intent_id != beside)
+			continue;
+		held_start = rows[i].start;
+		held_end = rows[i].end;
+		held++;
+	}
+
+	if (held == 0)
+		segments[count++] = (Segment) {start, end, wish->units};
+	else
+	{
+		if (start < held_start)
+			segments[count++] = (Segment) {start, held_start, wish->units};
+		if (end > held_end)
+			segments[count++] = (Segment) {held_end, end, wish->units};
+		if (wish->units > held)
+			segments[count++] = (Segment) {Max(start, held_start),
+			Min(end, held_end), wish->units - held};
+	}
+	return count;
 }
 
 /*

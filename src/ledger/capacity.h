@@ -27,6 +27,7 @@ typedef struct BookingWish
 	TimestampTz start;
 	TimestampTz end;
 	int32		units;
+	int			first_piece;	/* number of the first row */
 	const TimestampTz *hold_until;	/* NULL: a booking and no hold */
 	bool		override;		/* beyond the capacity on purpose */
 	int64		replaces;		/* intent whose rows give way, 0 none */
@@ -37,6 +38,8 @@ extern LOCKMODE booking_capacity_lock_mode(const BookingResource **resources,
 										   int nresources);
 extern bool booking_capacity_reserve(const BookingWish *wish,
 									 Jsonb **collision);
+extern bool booking_capacity_reserve_beside(const BookingWish *wish,
+											int64 beside, Jsonb **collision);
 extern Jsonb *booking_capacity_exceeded(const BookingResource *resource,
 										int32 units);
 extern void booking_capacity_lower(const BookingResource *resource,

@@ -24,6 +24,8 @@
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/propose.h"
+#include "ledger/state.h"
+#include "ledger/want.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_claim);
@@ -38,13 +40,18 @@ typedef struct Claim
 	BookingPayload payload;
 	Jsonb	   *evidence;
 	text	   *override_reason;	/* NULL: within the capacity */
+	bool		overtaken;		/* an insert found the intent recorded */
 } Claim;
 
 static Datum claim_from_args(FunctionCallInfo fcinfo, BookingShape shape);
 static Datum claim(FunctionCallInfo fcinfo, Claim *claim);
-static void decide(BookingCall *call, Claim *claim, const BookingView *view,
+static bool settled(const Claim *claim, const BookingView *view,
+					BookingResult *result);
+static bool may_let_insert_decide(const Claim *claim);
+static bool decide(BookingCall *call, Claim *claim, const BookingView *view,
 				   LOCKMODE mode, BookingResult *result);
-static void record(BookingCall *call, const Claim *claim, int64 intent_id,
+static bool overtaken(Claim *claim);
+static bool record(BookingCall *call, Claim *claim, int64 intent_id,
 				   const char *disposition, const char *state, Jsonb *detail,
 				   BookingResult *result);
 static void audit_override(const BookingCall *call, const Claim *claim);
@@ -136,12 +143,88 @@ booking_claim_receipt(void)
 }
 
 /*
- * End the superseded intent, whose rows have been replaced.
+ * Hold the units of a payload under the locks, or explain in collision why
+ * not.  The rows of a predecessor give way; but while its event exists at a
+ * provider its time is real, and is held beside until the event has moved.
+ */
+bool
+booking_claim_hold(const BookingView *view, const BookingIdentity *identity,
+				   const BookingPayload *payload, int64 intent_id,
+				   LOCKMODE mode, bool override, Jsonb **collision)
+{
+	const BookingIntent *predecessor = view->predecessor;
+	BookingWish wish = {0};
+
+	wish.tenant = identity->tenant;
+	wish.intent_id = intent_id;
+	wish.nresources = payload->nresources;
+	wish.resources = booking_view_payload_resources(view, payload);
+	wish.start = payload->start;
+	wish.end = payload->end;
+	wish.units = payload->units;
+	wish.override = override;
+	wish.mode = mode;
+
+	if (predecessor != NULL &&
+		booking_state_of(predecessor->state) == BOOKING_STATE_CREATED)
+	{
+		if (booking_want_same_calendar(predecessor->intent_id,
+									   wish.resources[0]->calendar))
+			return booking_capacity_reserve_beside(&wish,
+												   predecessor->intent_id,
+												   collision);
+	}
+	else if (predecessor != NULL)
+		wish.replaces = predecessor->intent_id;
+	return booking_capacity_reserve(&wish, collision);
+}
+
+/*
+ * State of a booking at first: its first resource has a calendar, or not.
+ */
+const char *
+booking_claim_state(const BookingView *view, const BookingPayload *payload)
+{
+	return booking_view_resource(view, payload->resources[0])->calendar != NULL ?
+		"approved" : "committed";
+}
+
+/*
+ * After a booking was recorded: want its event, and settle its predecessor.
+ * The event of a predecessor in the same calendar becomes this one's; one in
+ * another calendar is deleted when this one's exists.
+ */
+void
+booking_claim_follow(const BookingCall *call, const BookingView *view,
+					 const BookingIdentity *identity,
+					 const BookingPayload *payload, int64 intent_id)
+{
+	const BookingIntent *predecessor = view->predecessor;
+	text	   *calendar = booking_view_resource(view, payload->resources[0])->calendar;
+
+	if (predecessor != NULL && calendar != NULL &&
+		booking_state_of(predecessor->state) == BOOKING_STATE_CREATED)
+	{
+		if (!booking_want_update(call, intent_id, predecessor->intent_id,
+								 calendar))
+			booking_want_create(call, identity, intent_id, calendar);
+		return;
+	}
+
+	if (predecessor != NULL)
+		booking_claim_end_predecessor(call, predecessor, identity->intent,
+									  booking_want_cancel(call, predecessor));
+	if (calendar != NULL)
+		booking_want_create(call, identity, intent_id, calendar);
+}
+
+/*
+ * End the superseded intent in the state given, canceled or canceling.
  */
 void
 booking_claim_end_predecessor(const BookingCall *call,
 							  const BookingIntent *predecessor,
-							  text *successor)
+							  text *successor, const char *state)
 {
 	BookingIntentChange change = {0};
 	BookingDetail detail;
@@ -152,7 +235,7 @@ booking_claim_end_predecessor(const BookingCall *call,
 
 	change.intent_id = predecessor->intent_id;
 	change.disposition = "canceled";
-	change.state = "canceled";
+	change.state = state;
 	change.successor = successor;
 	change.detail = booking_detail_end(&detail);
 	change.role = call->role;
@@ -195,31 +278,56 @@ claim(FunctionCallInfo fcinfo, Claim *claim)
 	booking_call_begin(&call, fcinfo, true);
 	do
 	{
-		booking_view_read(&call, &claim->request, &view);
-		if (view.denied)
+		do
 		{
-			booking_decide(&result, "denied", NULL);
-			return booking_call_return(&call, &result);
-		}
-		if (view.intent != NULL)
-		{
-			booking_decide_claim(&result, view.intent, &claim->payload, true);
-			return booking_call_return(&call, &result);
-		}
-		if (booking_decide_predecessor(&result, &view))
-			return booking_call_return(&call, &result);
-		mode = lock_mode(claim, &view);
-	} while (booking_view_lock(&call, &claim->request, &view, mode));
-
-	if (!booking_decide_predecessor(&result, &view))
-		decide(&call, claim, &view, mode, &result);
+			booking_view_read(&call, &claim->request, &view);
+			if (settled(claim, &view, &result))
+				return booking_call_return(&call, &result);
+			mode = lock_mode(claim, &view);
+			claim->request.intent_absent = may_let_insert_decide(claim);
+		} while (booking_view_lock(&call, &claim->request, &view, mode));
+	} while (!booking_decide_predecessor(&result, &view) &&
+			 !decide(&call, claim, &view, mode, &result));
 	return booking_call_return(&call, &result);
 }
 
 /*
- * Decide a new intent under the locks, and record the decision.
+ * Is the answer known without writing?
  */
-static void
+static bool
+settled(const Claim *claim, const BookingView *view, BookingResult *result)
+{
+	if (view->denied)
+	{
+		booking_decide(result, "denied", NULL);
+		return true;
+	}
+	if (view->intent != NULL)
+	{
+		booking_decide_claim(result, view->intent, &claim->payload, true);
+		return true;
+	}
+	return booking_decide_predecessor(result, view);
+}
+
+/*
+ * Once an intent was found absent, reading again under the lock can be left to
+ * the insert, which finds a row that came in between: that is the cheaper way
+ * to notice what is rare.  Not when more than this intent is at stake, and not
+ * after the insert did find one.
+ */
+static bool
+may_let_insert_decide(const Claim *claim)
+{
+	return !claim->overtaken && claim->payload.supersedes == NULL &&
+		!booking_store_tenant_four_eyes(claim->request.identity.tenant);
+}
+
+/*
+ * Decide a new intent under the locks, and record the decision.  Returns false
+ * when the intent turns out to be known: then everything is read again.
+ */
+static bool
 decide(BookingCall *call, Claim *claim, const BookingView *view,
 	   LOCKMODE mode, BookingResult *result)
 {
@@ -228,55 +336,51 @@ decide(BookingCall *call, Claim *claim, const BookingView *view,
 	int64		intent_id = booking_store_next_intent_id();
 	int64		slot_version = 0;
 	Jsonb	   *detail;
-	BookingWish wish = {0};
 
 	detail = booking_decide_versions(view, identity, payload, &slot_version);
 	if (detail != NULL)
-	{
-		record(call, claim, intent_id, "inventory_conflict", "conflict",
-			   detail, result);
-		return;
-	}
+		return record(call, claim, intent_id, "inventory_conflict", "conflict",
+					  detail, result);
 
 	if (claim->override_reason == NULL &&
 		booking_store_tenant_four_eyes(identity->tenant))
 	{
+		if (!view->intent_read)
+			return overtaken(claim);
 		detail = booking_decide_units(view, payload);
 		if (detail != NULL)
-			record(call, claim, intent_id, "resource_conflict", "conflict",
-				   detail, result);
-		else
-		{
-			booking_propose_record(call, &claim->request, view, payload,
-								   slot_version, NULL, intent_id,
-								   claim->evidence);
-			booking_decide_new(result, "proposed", "proposed");
-		}
-		return;
+			return record(call, claim, intent_id, "resource_conflict",
+						  "conflict", detail, result);
+		booking_propose_record(call, &claim->request, view, payload,
+							   slot_version, NULL, intent_id, claim->evidence);
+		booking_decide_new(result, "proposed", "proposed", "not_required");
+		return true;
 	}
 
-	wish.tenant = identity->tenant;
-	wish.intent_id = intent_id;
-	wish.nresources = payload->nresources;
-	wish.resources = booking_view_payload_resources(view, payload);
-	wish.start = payload->start;
-	wish.end = payload->end;
-	wish.units = payload->units;
-	wish.override = claim->override_reason != NULL;
-	wish.replaces = view->predecessor != NULL ? view->predecessor->intent_id : 0;
-	wish.mode = mode;
-	if (!booking_capacity_reserve(&wish, &detail))
-	{
-		record(call, claim, intent_id, "resource_conflict", "conflict",
-			   detail, result);
-		return;
-	}
+	if (!booking_claim_hold(view, identity, payload, intent_id, mode,
+							claim->override_reason != NULL, &detail))
+		return record(call, claim, intent_id, "resource_conflict", "conflict",
+					  detail, result);
 
-	record(call, claim, intent_id, "committed", "committed", NULL, result);
-	if (view->predecessor != NULL)
-		booking_claim_end_predecessor(call, view->predecessor, identity->intent);
+	if (!record(call, claim, intent_id, "committed",
+				booking_claim_state(view, payload), NULL, result))
+		return false;
+	booking_claim_follow(call, view, identity, payload, intent_id);
 	if (claim->override_reason != NULL)
 		audit_override(call, claim);
+	return true;
+}
+
+/*
+ * The intent was recorded by another call since it was read: read it again,
+ * this time under the lock.
+ */
+static bool
+overtaken(Claim *claim)
+{
+	claim->overtaken = true;
+	claim->request.intent_absent = false;
+	return false;
 }
 
 /*
@@ -298,32 +402,41 @@ audit_override(const BookingCall *call, const Claim *claim)
 }
 
 /*
- * Write the intent's row and say what it says.
+ * Write the intent's row and say what it says.  Returns false, with nothing
+ * held, when the intent is known.
  */
-static void
-record(BookingCall *call, const Claim *claim, int64 intent_id,
+static bool
+record(BookingCall *call, Claim *claim, int64 intent_id,
 	   const char *disposition, const char *state, Jsonb *detail,
 	   BookingResult *result)
 {
 	BookingIntentRow row = {0};
+	const char *remote = strcmp(state, "approved") == 0 ? "not_attempted" :
+		"not_required";
 
 	row.intent_id = intent_id;
+	row.remote = remote;
 	row.version = 1;
 	row.identity = &claim->request.identity;
 	row.payload = &claim->payload;
 	row.disposition = disposition;
 	row.state = state;
-	row.receipt = strcmp(state, "committed") == 0 ? booking_claim_receipt() : NULL;
+	row.receipt = strcmp(disposition, "committed") == 0 ? booking_claim_receipt() : NULL;
 	row.override_reason = claim->override_reason;
 	row.detail = detail;
 	row.evidence = claim->evidence;
 	row.role = call->role;
 	row.now = call->now;
-	booking_store_intent_insert(&row);
+	if (!booking_store_intent_insert(&row))
+	{
+		booking_store_reservation_delete(intent_id);
+		return overtaken(claim);
+	}
 
-	booking_decide_new(result, disposition, state);
+	booking_decide_new(result, disposition, state, remote);
 	result->detail = detail;
 	result->receipt = row.receipt;
+	return true;
 }
 
 /*

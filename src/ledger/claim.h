@@ -12,10 +12,22 @@
 #define BOOKING_CLAIM_H
 
 #include "ledger/call.h"
+#include "ledger/view.h"
 
 extern text *booking_claim_receipt(void);
+extern bool booking_claim_hold(const BookingView *view,
+							   const BookingIdentity *identity,
+							   const BookingPayload *payload, int64 intent_id,
+							   LOCKMODE mode, bool override, Jsonb **collision);
+extern const char *booking_claim_state(const BookingView *view,
+									   const BookingPayload *payload);
+extern void booking_claim_follow(const BookingCall *call,
+								 const BookingView *view,
+								 const BookingIdentity *identity,
+								 const BookingPayload *payload,
+								 int64 intent_id);
 extern void booking_claim_end_predecessor(const BookingCall *call,
 										  const BookingIntent *predecessor,
-										  text *successor);
+										  text *successor, const char *state);
 
 #endif							/* BOOKING_CLAIM_H */

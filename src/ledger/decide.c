@@ -22,6 +22,7 @@
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/state.h"
+#include "ledger/want.h"
 #include "store/store.h"
 
 static bool equals_older_version(const BookingIntent *intent,
@@ -40,15 +41,15 @@ booking_decide(BookingResult *result, const char *disposition, Jsonb *detail)
 }
 
 /*
- * An answer about an intent that was recorded just now, without a provider.
+ * An answer about an intent that was recorded just now.
  */
 void
 booking_decide_new(BookingResult *result, const char *disposition,
-				   const char *state)
+				   const char *state, const char *remote)
 {
 	booking_decide(result, disposition, NULL);
 	result->state = cstring_to_text(state);
-	result->remote = cstring_to_text("not_required");
+	result->remote = cstring_to_text(remote);
 	result->event = cstring_to_text("none");
 }
 
@@ -176,6 +177,11 @@ booking_decide_predecessor(BookingResult *result, const BookingView *view)
 
 	if (view->predecessor_name == NULL)
 		return false;
+	if (view->predecessor_denied)
+	{
+		booking_decide(result, "denied", NULL);
+		return true;
+	}
 
 	booking_detail_begin(&detail);
 	booking_detail_text(&detail, "supersedes", view->predecessor_name);
@@ -197,8 +203,11 @@ booking_decide_predecessor(BookingResult *result, const BookingView *view)
 		case BOOKING_STATE_FAILED:
 		case BOOKING_STATE_NEEDS_PROPOSAL:
 			return false;
-		case BOOKING_STATE_CREATING:
 		case BOOKING_STATE_CREATED:
+			if (!booking_want_pending(predecessor->intent_id))
+				return false;
+			break;
+		case BOOKING_STATE_CREATING:
 		case BOOKING_STATE_UNKNOWN:
 		case BOOKING_STATE_CANCELING:
 		case BOOKING_STATE_CANCELED:

@@ -17,7 +17,7 @@
 extern void booking_decide(BookingResult *result, const char *disposition,
 						   Jsonb *detail);
 extern void booking_decide_new(BookingResult *result, const char *disposition,
-							   const char *state);
+							   const char *state, const char *remote);
 extern void booking_decide_refusal(BookingResult *result,
 								   const BookingIntent *intent,
 								   const char *disposition, Jsonb *detail);

@@ -30,7 +30,8 @@ typedef enum BookingLockClass
 	BOOKING_LOCK_BINDING = 19265,
 	BOOKING_LOCK_PERMISSION = 19266,
 	BOOKING_LOCK_INTENT = 19267,
-	BOOKING_LOCK_RESOURCE = 19268
+	BOOKING_LOCK_RESOURCE = 19268,
+	BOOKING_LOCK_WORKER = 19269
 } BookingLockClass;
 
 static void acquire(BookingLockClass class, uint64 key, LOCKMODE mode);
@@ -92,6 +93,57 @@ booking_lock_intents(const BookingIdentity *identity, const text *predecessor)
 	acquire(BOOKING_LOCK_INTENT, Min(first, second), ExclusiveLock);
 	if (first != second)
 		acquire(BOOKING_LOCK_INTENT, Max(first, second), ExclusiveLock);
+}
+
+/*
+ * Lock an intent unless somebody has it; returns whether it is locked.
+ */
+bool
+booking_lock_intent_try(const BookingIdentity *identity)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0,
+						 intent_bucket(identity, identity->intent),
+						 BOOKING_LOCK_INTENT);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Become the one worker of the database, for the life of the process.  Who has
+ * this lock knows that every earlier worker is dead, and with it whatever it
+ * was sending.
+ */
+bool
+booking_lock_worker_try(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, BOOKING_LOCK_WORKER);
+	return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Process number of the worker of this database, 0 if there is none.  Looks
+ * at all locks; asking for the lock itself could turn away a worker that
+ * starts at that moment.
+ */
+int
+booking_lock_worker_holder(void)
+{
+	LockData   *data = GetLockStatusData();
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, BOOKING_LOCK_WORKER);
+	for (int i = 0; i < data->nelements; i++)
+	{
+		const LockInstanceData *lock = &data->locks[i];
+
+		if (memcmp(&lock->locktag, &tag, sizeof(tag)) == 0 &&
+			(lock->holdMask & LOCKBIT_ON(ExclusiveLock)) != 0)
+			return lock->pid;
+	}
+	return 0;
 }
 
 /*

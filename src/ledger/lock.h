@@ -26,6 +26,9 @@ extern void booking_lock_permissions(const text *tenant, const text *principal,
 									 const text *approver, LOCKMODE mode);
 extern void booking_lock_intents(const BookingIdentity *identity,
 								 const text *predecessor);
+extern bool booking_lock_intent_try(const BookingIdentity *identity);
+extern bool booking_lock_worker_try(void);
+extern int	booking_lock_worker_holder(void);
 extern void booking_unlock_intents(const BookingIdentity *identity,
 								   const text *predecessor);
 extern void booking_lock_resource(int64 resource_id, LOCKMODE mode);

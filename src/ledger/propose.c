@@ -130,7 +130,7 @@ booking_propose_record(const BookingCall *call, const BookingRequest *request,
 		row.evidence = evidence;
 		row.role = call->role;
 		row.now = call->now;
-		booking_store_intent_insert(&row);
+		booking_store_intent_record(&row);
 	}
 	booking_store_proposal_insert(intent_id, proposal, evidence, call->now);
 	return proposal;

@@ -105,7 +105,7 @@ booking_list(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	booking_call_begin(&call, fcinfo, false);
-	booking_cache_accept();
+	(void) booking_cache_accept();
 	if (!booking_access_bound(&call, filter.tenant) ||
 		!booking_store_permission_any(filter.tenant, filter.principal))
 		booking_access_raise_denied();

@@ -32,7 +32,8 @@
 static int	add_names(text **names, int count, const BookingPayload *payload);
 static void read_predecessor(const BookingRequest *request,
 							 BookingView *view);
-static bool may_use(text *tenant, text *principal, const BookingView *view);
+static bool read_resources(const BookingRequest *request, text **names,
+						   int count, BookingView *view);
 static bool is_open(const BookingIntent *intent);
 static bool covers(const BookingView *view, LOCKMODE mode);
 static void release(const BookingRequest *request, BookingView *view);
@@ -44,7 +45,8 @@ static int	compare_int64(const void *a, const void *b);
  * Denied means: the role is not bound to the tenant, or principal or approver
  * may not use one of the resources that are asked for or stored, or one of
  * them does not exist.  Where no resource is in question, one allowed
- * permission in the tenant is demanded.
+ * permission in the tenant is demanded.  The resources of a predecessor matter
+ * only when it is exchanged: see booking_decide_predecessor().
  */
 void
 booking_view_read(const BookingCall *call, const BookingRequest *request,
@@ -53,9 +55,11 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 	const BookingIdentity *identity = &request->identity;
 	text	  **names;
 	int			nnames = 0;
+	int			nasked;
 
-	booking_cache_accept();
+	/* in this order: a writer that is counted may not have sent its messages */
 	view->completed = booking_plan_completed();
+	view->cache = booking_cache_accept();
 	view->intent = NULL;
 	view->predecessor_name = NULL;
 	view->predecessor = NULL;
@@ -64,7 +68,9 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 	if (view->denied)
 		return;
 
-	view->intent = booking_store_intent_read(identity);
+	view->intent_read = !request->intent_absent;
+	if (view->intent_read)
+		view->intent = booking_store_intent_read(identity);
 	read_predecessor(request, view);
 
 	names = palloc_array(text *,
@@ -75,26 +81,21 @@ booking_view_read(const BookingCall *call, const BookingRequest *request,
 		nnames = add_names(names, nnames, request->payload);
 	if (view->intent != NULL)
 		nnames = add_names(names, nnames, &view->intent->payload);
+	nasked = nnames;
 	if (view->predecessor != NULL)
 		nnames = add_names(names, nnames, &view->predecessor->payload);
 
-	if (nnames == 0)
-	{
+	view->resources = palloc_array(BookingResource, nnames + 1);
+	if (nasked > 0)
+		view->denied = !read_resources(request, names, nasked, view);
+	else
 		view->denied =
 			(!request->approver_decides &&
 			 !booking_store_permission_any(identity->tenant, identity->principal)) ||
 			(request->approver != NULL &&
 			 !booking_store_permission_any(identity->tenant, request->approver));
-		return;
-	}
-
-	view->resources = booking_store_resources_read(identity->tenant, names,
-												   nnames, &view->nresources);
-	view->denied = view->nresources < nnames ||
-		(!request->approver_decides &&
-		 !may_use(identity->tenant, identity->principal, view)) ||
-		(request->approver != NULL &&
-		 !may_use(identity->tenant, request->approver, view));
+	view->predecessor_denied = !read_resources(request, names + nasked,
+											   nnames - nasked, view);
 }
 
 /*
@@ -106,16 +107,17 @@ booking_view_read_resources(const BookingCall *call,
 							const BookingIdentity *identity,
 							const BookingPayload *payload, BookingView *view)
 {
-	booking_cache_accept();
+	BookingRequest request = {0};
+
+	(void) booking_cache_accept();
 	if (!booking_access_bound(call, identity->tenant))
 		return false;
 
-	view->resources = booking_store_resources_read(identity->tenant,
-												   payload->resources,
-												   payload->nresources,
-												   &view->nresources);
-	return view->nresources == payload->nresources &&
-		may_use(identity->tenant, identity->principal, view);
+	request.identity = *identity;
+	view->resources = palloc_array(BookingResource, payload->nresources + 1);
+	view->nresources = 0;
+	return read_resources(&request, payload->resources, payload->nresources,
+						  view);
 }
 
 /*
@@ -165,8 +167,13 @@ booking_view_lock(const BookingCall *call, const BookingRequest *request,
 			booking_lock_resource(view->locked_resources[i], mode);
 	}
 
-	/* a lock that was waited for was held by a transaction that completed */
-	return booking_plan_completed() != view->completed;
+	/*
+	 * A lock that was waited for was held by a transaction that completed.  It
+	 * may have been counted as complete before the reading began, but has sent
+	 * its messages before it gave the lock back.
+	 */
+	return booking_cache_accept() != view->cache ||
+		booking_plan_completed() != view->completed;
 }
 
 /*
@@ -239,17 +246,32 @@ read_predecessor(const BookingRequest *request, BookingView *view)
 }
 
 /*
- * May a principal use every resource of the view?
+ * Add the named resources to the view; returns whether all exist and may be
+ * used by those who must be allowed to.
  */
 static bool
-may_use(text *tenant, text *principal, const BookingView *view)
+read_resources(const BookingRequest *request, text **names, int count,
+			   BookingView *view)
 {
-	for (int i = 0; i < view->nresources; i++)
+	text	   *tenant = request->identity.tenant;
+	int			found;
+	BookingResource *resources = booking_store_resources_read(tenant, names,
+															  count, &found);
+	bool		allowed = found == count;
+
+	for (int i = 0; i < found; i++)
 	{
-		if (!booking_store_permitted(tenant, principal, view->resources[i].name))
-			return false;
+		view->resources[view->nresources++] = resources[i];
+		if (!request->approver_decides)
+			allowed = allowed &&
+				booking_store_permitted(tenant, request->identity.principal,
+										resources[i].name);
+		if (request->approver != NULL)
+			allowed = allowed &&
+				booking_store_permitted(tenant, request->approver,
+										resources[i].name);
 	}
-	return true;
+	return allowed;
 }
 
 /*

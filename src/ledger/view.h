@@ -22,6 +22,7 @@ typedef struct BookingRequest
 	text	   *approver;		/* NULL: none is involved */
 	bool		approver_decides;	/* the principal's permission is not asked */
 	const BookingPayload *payload;	/* NULL: identity alone */
+	bool		intent_absent;	/* not to be read again: the insert decides */
 	bool		stored_predecessor; /* the stored payload says what it supersedes */
 } BookingRequest;
 
@@ -29,10 +30,13 @@ typedef struct BookingRequest
 typedef struct BookingView
 {
 	bool		denied;
+	bool		intent_read;	/* else it is taken to be absent */
 	BookingIntent *intent;		/* NULL: unknown */
 	text	   *predecessor_name;	/* NULL: nothing is superseded */
 	BookingIntent *predecessor; /* NULL: none, or unknown */
 	uint64		completed;		/* booking_plan_completed() before reading */
+	uint64		cache;			/* booking_cache_accept() after that */
+	bool		predecessor_denied; /* for what the exchange alone asks */
 	int			nresources;		/* of payload, intent and predecessor */
 	BookingResource *resources;
 

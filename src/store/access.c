@@ -25,6 +25,22 @@ typedef struct BoundRoles
 	text	   *roles[FLEXIBLE_ARRAY_MEMBER];
 } BoundRoles;
 
+/* a principal's rows, as cached; only all of them if they are few */
+#define FEW_PERMISSIONS 32
+
+typedef struct Permissions
+{
+	bool		complete;		/* these are all rows */
+	bool		others;			/* what the row for all resources says */
+	int			count;
+	struct
+	{
+		text	   *resource;
+		bool		allowed;
+	}			rows[FLEXIBLE_ARRAY_MEMBER];
+} Permissions;
+
+static Permissions *permissions_read(text *tenant, text *principal);
 static void *permission_read(text *tenant, text *principal, text *resource);
 
 /*
@@ -43,8 +59,20 @@ static char forbids;
 bool
 booking_store_permitted(text *tenant, text *principal, text *resource)
 {
-	void	   *permission = permission_read(tenant, principal, resource);
+	Permissions *known = permissions_read(tenant, principal);
+	void	   *permission = NULL;
 
+	if (known->complete)
+	{
+		for (int i = 0; i < known->count; i++)
+		{
+			if (booking_text_compare(known->rows[i].resource, resource) == 0)
+				return known->rows[i].allowed;
+		}
+		return known->others;
+	}
+
+	permission = permission_read(tenant, principal, resource);
 	if (permission == NULL)
 		permission = permission_read(tenant, principal, ALL_RESOURCES);
 	return permission == &allows;
@@ -158,6 +186,50 @@ booking_store_unbind_role(text *tenant, text *role)
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(role);
 	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * The rows of a principal, or that they are too many to be kept together.
+ * Most principals have one row for all resources: it must not take an entry
+ * for each resource to know that there is no other.
+ */
+static Permissions *
+permissions_read(text *tenant, text *principal)
+{
+	static BookingPlan plan = {
+		"SELECT p.resource, p.allowed FROM booking.permission p"
+		" WHERE p.tenant = $1 AND p.principal = $2",
+		{TEXTOID, TEXTOID}
+	};
+	BookingCacheKey key = {BOOKING_CACHE_PRINCIPAL, {tenant, principal}};
+	Permissions *known;
+	Datum		values[2];
+	int			count;
+
+	if (booking_cache_find(&key, (void **) &known))
+		return known;
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(principal);
+	count = (int) booking_plan_run(&plan, values, NULL, FEW_PERMISSIONS + 1);
+	known = booking_cache_alloc(offsetof(Permissions, rows) +
+								Min(count, FEW_PERMISSIONS) * sizeof(known->rows[0]));
+	known->complete = count <= FEW_PERMISSIONS;
+	for (int i = 0; known->complete && i < count; i++)
+	{
+		text	   *resource = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+		bool		allowed = DatumGetBool(booking_plan_column(i, 2, NULL));
+
+		if (VARSIZE_ANY_EXHDR(resource) == 0)
+			known->others = allowed;
+		else
+		{
+			known->rows[known->count].resource = booking_cache_text(resource);
+			known->rows[known->count++].allowed = allowed;
+		}
+	}
+	booking_cache_add(&key, known);
+	return known;
 }
 
 /*

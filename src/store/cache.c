@@ -32,7 +32,7 @@
 #include "store/cache.h"
 
 /* more entries than this, and the cache begins anew */
-#define CACHE_LIMIT 20000
+#define CACHE_LIMIT 50000
 
 typedef struct CacheEntry
 {
@@ -66,18 +66,20 @@ static void make_key(const BookingCacheKey *key, char *buffer);
 static MemoryContext cache_context = NULL;
 static cache_hash *cache_table = NULL;
 static bool cache_stale = false;
+static uint64 cache_generation = 0;
 static Oid	cache_signal = InvalidOid;
 
 /*
  * Take note of what other backends changed.  Called before a decision reads
- * anything, and again after it has locked.
+ * anything, and again after it has locked.  Returns a number that differs from
+ * an earlier one if the cache began anew in between.
  */
-void
+uint64
 booking_cache_accept(void)
 {
 	AcceptInvalidationMessages();
 	if (cache_table != NULL && !cache_stale && cache_table->members < CACHE_LIMIT)
-		return;
+		return cache_generation;
 
 	if (cache_context == NULL)
 	{
@@ -91,6 +93,7 @@ booking_cache_accept(void)
 	MemoryContextReset(cache_context);
 	cache_signal = signal_relation();
 	cache_table = cache_create(cache_context, 256, NULL);
+	return ++cache_generation;
 }
 
 /*

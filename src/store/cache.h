@@ -16,6 +16,7 @@
 typedef enum BookingCacheKind
 {
 	BOOKING_CACHE_RESOURCE = 'r',	/* tenant, resource */
+	BOOKING_CACHE_PRINCIPAL = 'P',	/* tenant, principal */
 	BOOKING_CACHE_PERMISSION = 'p', /* tenant, principal, resource */
 	BOOKING_CACHE_FOUR_EYES = 'f',	/* tenant */
 	BOOKING_CACHE_BINDING = 'b' /* tenant */
@@ -27,7 +28,7 @@ typedef struct BookingCacheKey
 	const text *parts[3];		/* NULL: none */
 } BookingCacheKey;
 
-extern void booking_cache_accept(void);
+extern uint64 booking_cache_accept(void);
 extern bool booking_cache_find(const BookingCacheKey *key, void **value);
 extern void booking_cache_add(const BookingCacheKey *key, void *value);
 extern void *booking_cache_alloc(Size size);

@@ -182,10 +182,13 @@ static Rule rules[] = {
 	}},
 	{"reservation", {
 			"SELECT concat_ws('/', v.intent_id, v.piece), 'two reservations hold one lane at one instant'"
-			"  FROM booking.reservation v"
-			" WHERE EXISTS (SELECT FROM booking.reservation o"
-			"   WHERE (o.resource_id * 65536 + o.unit) = (v.resource_id * 65536 + v.unit)"
-			"     AND o.occupied && v.occupied AND o.ctid <> v.ctid)"
+			"  FROM (SELECT intent_id, piece, lower(occupied) AS start,"
+			"         max(upper(occupied)) OVER"
+			"          (PARTITION BY resource_id, unit"
+			"           ORDER BY lower(occupied), intent_id, piece"
+			"           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before"
+			"          FROM booking.reservation) v"
+			" WHERE v.before > v.start"
 	}},
 	{"resource", {
 			"SELECT concat_ws('/', r.tenant, r.resource), 'more units are held than the capacity at ' ||"

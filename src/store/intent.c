@@ -64,26 +64,65 @@ booking_store_intent_read(const BookingIdentity *identity)
 }
 
 /*
- * Record a new intent.  The lock on its bucket makes a row that came in between
- * impossible but for direct DML; that is answered as the race it is.
+ * The intent of a number, or NULL, and its identity.
+ */
+BookingIntent *
+booking_store_intent_by_id(int64 intent_id, BookingIdentity *identity)
+{
+	static BookingPlan plan = {
+		"SELECT " INTENT_COLUMNS ", i.tenant, i.principal"
+		"  FROM booking.intent i WHERE i.intent_id = $1",
+		{INT8OID}
+	};
+	Datum		values[1];
+	BookingIntent *intent;
+
+	values[0] = Int64GetDatum(intent_id);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return NULL;
+	intent = intent_from_row(0);
+	identity->tenant = DatumGetTextPP(booking_plan_column(0, 19, NULL));
+	identity->principal = DatumGetTextPP(booking_plan_column(0, 20, NULL));
+	identity->intent = intent->intent;
+	return intent;
+}
+
+/*
+ * Record a new intent that was read, under its lock, not to exist.  A row that
+ * is there all the same came by direct DML, and is answered as the race it is.
  */
 void
+booking_store_intent_record(const BookingIntentRow *row)
+{
+	if (!booking_store_intent_insert(row))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not record the intent because of a concurrent direct insert"),
+				 errhint("The transaction might succeed if retried.")));
+}
+
+/*
+ * Record a new intent, unless its identity is known; returns whether it was
+ * recorded.
+ */
+bool
 booking_store_intent_insert(const BookingIntentRow *row)
 {
 	static BookingPlan plan = {
 		"INSERT INTO booking.intent (intent_id, version, tenant, principal,"
 		" intent, disposition, state, receipt, override_reason, detail,"
 		" evidence, created_role, changed_role, created_at, changed_at,"
-		" resources, expected_versions, slot, during, units, terms, supersedes)"
+		" resources, expected_versions, slot, during, units, terms, supersedes,"
+		" remote)"
 		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13,"
-		" $13, $14, $15, $16, $17, $18, $19, $20)"
+		" $13, $14, $15, $16, $17, $18, $19, $20, $21)"
 		" ON CONFLICT ON CONSTRAINT intent_identity_key DO NOTHING",
 		{INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 			TEXTOID, JSONBOID, JSONBOID, TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID,
-			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID}
+			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID, TEXTOID}
 	};
-	Datum		values[20];
-	bool		nulls[20] = {0};
+	Datum		values[21];
+	bool		nulls[21] = {0};
 
 	values[0] = Int64GetDatum(row->intent_id);
 	values[1] = Int32GetDatum(row->version);
@@ -99,12 +138,9 @@ booking_store_intent_insert(const BookingIntentRow *row)
 	values[11] = PointerGetDatum(row->role);
 	values[12] = TimestampTzGetDatum(row->now);
 	payload_bind(values, nulls, 13, row->payload);
+	values[20] = CStringGetTextDatum(row->remote != NULL ? row->remote : "not_required");
 
-	if (booking_plan_run(&plan, values, nulls, 0) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not record the intent because of a concurrent direct insert"),
-				 errhint("The transaction might succeed if retried.")));
+	return booking_plan_run(&plan, values, nulls, 0) == 1;
 }
 
 /*
@@ -118,13 +154,14 @@ booking_store_intent_change(const BookingIntentChange *change)
 		"UPDATE booking.intent SET disposition = $2, state = $3,"
 		" receipt = coalesce($4, receipt), successor = coalesce($5, successor),"
 		" detail = $6, changed_role = $7, changed_at = $8,"
+		" remote = coalesce($9, remote), event = coalesce($10, event),"
 		" revision = revision + 1"
 		" WHERE intent_id = $1",
 		{INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID,
-			TIMESTAMPTZOID}
+			TIMESTAMPTZOID, TEXTOID, TEXTOID}
 	};
-	Datum		values[8];
-	bool		nulls[8] = {0};
+	Datum		values[10];
+	bool		nulls[10] = {0};
 
 	values[0] = Int64GetDatum(change->intent_id);
 	values[1] = CStringGetTextDatum(change->disposition);
@@ -134,6 +171,10 @@ booking_store_intent_change(const BookingIntentChange *change)
 	booking_plan_bind(values, nulls, 5, change->detail);
 	values[6] = PointerGetDatum(change->role);
 	values[7] = TimestampTzGetDatum(change->now);
+	booking_plan_bind(values, nulls, 8, change->remote == NULL ? NULL :
+					  cstring_to_text(change->remote));
+	booking_plan_bind(values, nulls, 9, change->event == NULL ? NULL :
+					  cstring_to_text(change->event));
 	if (booking_plan_run(&plan, values, nulls, 0) != 1)
 		elog(ERROR, "intent " INT64_FORMAT " vanished", change->intent_id);
 }

@@ -20,7 +20,7 @@
 
 #define RESOURCE_COLUMNS \
 	"r.resource_id, r.capacity, r.buffer_before, r.buffer_after, r.version," \
-	" r.overrides"
+	" r.overrides, r.calendar"
 
 static void resource_from_row(uint64 row, BookingResource *resource);
 static int64 interval_microseconds(Datum interval);
@@ -49,6 +49,7 @@ booking_store_resources_read(text *tenant, text **names, int count, int *found)
 			{
 				known = booking_cache_alloc(sizeof(BookingResource));
 				*known = fresh;
+				known->calendar = booking_cache_text(fresh.calendar);
 			}
 			booking_cache_add(&key, known);
 		}
@@ -56,7 +57,11 @@ booking_store_resources_read(text *tenant, text **names, int count, int *found)
 			continue;
 		resources[*found] = *known;
 		/* the cache may be emptied while the call goes on */
-		resources[(*found)++].name = names[i];
+		resources[*found].name = names[i];
+		if (known->calendar != NULL)
+			resources[*found].calendar =
+				DatumGetTextPCopy(PointerGetDatum(known->calendar));
+		(*found)++;
 	}
 	return resources;
 }
@@ -213,7 +218,7 @@ booking_store_resource_lookup(text *tenant, text *resource,
 	found->name = resource;
 	resource_from_row(0, found);
 	if (time_zone != NULL)
-		*time_zone = DatumGetTextPP(booking_plan_column(0, 7, NULL));
+		*time_zone = DatumGetTextPP(booking_plan_column(0, 8, NULL));
 	return true;
 }
 
@@ -286,12 +291,17 @@ booking_store_tenant_put(text *tenant, const bool *four_eyes)
 static void
 resource_from_row(uint64 row, BookingResource *resource)
 {
+	bool		isnull;
+	Datum		calendar;
+
 	resource->resource_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
 	resource->capacity = DatumGetInt32(booking_plan_column(row, 2, NULL));
 	resource->buffer_before = interval_microseconds(booking_plan_column(row, 3, NULL));
 	resource->buffer_after = interval_microseconds(booking_plan_column(row, 4, NULL));
 	resource->version = DatumGetInt64(booking_plan_column(row, 5, NULL));
 	resource->overrides = DatumGetBool(booking_plan_column(row, 6, NULL));
+	calendar = booking_plan_column(row, 7, &isnull);
+	resource->calendar = isnull ? NULL : DatumGetTextPP(calendar);
 }
 
 /*

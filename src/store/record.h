@@ -81,6 +81,7 @@ typedef struct BookingResource
 	int64		buffer_after;	/* microseconds */
 	int64		version;
 	bool		overrides;
+	text	   *calendar;		/* NULL: claims stay local */
 } BookingResource;
 
 /* a row of booking.reservation */

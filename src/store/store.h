@@ -27,6 +27,7 @@ typedef struct BookingIntentRow
 	const BookingPayload *payload;	/* NULL: identity-only tombstone */
 	const char *disposition;
 	const char *state;
+	const char *remote;
 	text	   *receipt;		/* NULL: none */
 	text	   *override_reason;	/* NULL: no override */
 	Jsonb	   *detail;			/* NULL: nothing to explain */
@@ -41,6 +42,8 @@ typedef struct BookingIntentChange
 	int64		intent_id;
 	const char *disposition;
 	const char *state;
+	const char *remote;
+	const char *event;
 	text	   *receipt;
 	text	   *successor;
 	Jsonb	   *detail;			/* replaces the column, NULL included */
@@ -61,7 +64,10 @@ typedef struct BookingListFilter
 /* intent.c */
 extern int64 booking_store_next_intent_id(void);
 extern BookingIntent *booking_store_intent_read(const BookingIdentity *identity);
-extern void booking_store_intent_insert(const BookingIntentRow *row);
+extern BookingIntent *booking_store_intent_by_id(int64 intent_id,
+												 BookingIdentity *identity);
+extern bool booking_store_intent_insert(const BookingIntentRow *row);
+extern void booking_store_intent_record(const BookingIntentRow *row);
 extern void booking_store_intent_change(const BookingIntentChange *change);
 extern void booking_store_intent_repropose(int64 intent_id, int32 version,
 										   const BookingPayload *payload,

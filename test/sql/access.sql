@@ -70,7 +70,17 @@ INSERT INTO test.call (statement, answers) VALUES
 ($$booking_permit('access', 'eve', 'room')$$, false),
 ($$booking_permit_all('access', 'eve')$$, false),
 ($$booking_bind_role('regress_booking_other', 'access')$$, false),
-($$booking_unbind_role('regress_booking_app', 'access')$$, false);
+($$booking_unbind_role('regress_booking_app', 'access')$$, false),
+($$booking_account_put('access', 'acc', 'caldav', 'https://calendar.example.org/')$$, false),
+($$booking_account_remove('access', 'acc')$$, false),
+($$booking_credential_put('access', 'acc', '{"type": "bearer", "token": "t"}')$$, false),
+($$booking_credential_remove('access', 'acc')$$, false),
+($$booking_calendar_put('access', 'cal', 'acc', '/cal/', 'room')$$, false),
+($$booking_calendar_remove('access', 'cal')$$, false),
+($$booking_resolve('access', 'ann', 'x', 'absent', '{}')$$, true),
+($$booking_release('access', 'ann', 'x', 'why')$$, true),
+($$booking_arm()$$, false),
+($$booking_worker_status()$$, false);
 
 CREATE FUNCTION test.answer(statement text)
 RETURNS text
@@ -90,6 +100,8 @@ SELECT fingerprint() AS before \gset
 SET ROLE regress_booking_other;
 SELECT fails('no EXECUTE: ' || statement, 'SELECT ' || statement, '42501', hinted => false) FROM test.call ORDER BY n;
 SELECT fails('no EXECUTE: check', 'SELECT booking_check()', '42501', hinted => false);
+SELECT fails('no EXECUTE: start', 'SELECT booking_worker_start()', '42501', hinted => false);
+SELECT fails('no EXECUTE: account check', $$CALL booking_account_check('access', 'acc')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: at', $$SELECT booking_at('2030-06-01 12:00', 'UTC')$$, '42501', hinted => false);
 RESET ROLE;
 
@@ -166,15 +178,33 @@ RESET ROLE;
 SET ROLE regress_booking_app;
 SELECT fails(r || ': ' || v, format(v, r), '42501', hinted => false)
   FROM unnest(ARRAY['booking.tenant', 'booking.resource', 'booking.slot', 'booking.permission', 'booking.role_binding',
-					'booking.intent', 'booking.proposal', 'booking.reservation', 'booking.audit_entry', 'booking.audit']) r,
+					'booking.intent', 'booking.proposal', 'booking.reservation', 'booking.audit_entry', 'booking.audit',
+					'booking.site', 'booking.account', 'booking.credential', 'booking.calendar', 'booking.operation', 'booking.attempt',
+					'booking.account_check', 'booking.recovery']) r,
 	   unnest(ARRAY['SELECT * FROM %s', 'SELECT count(*) FROM %s', 'DELETE FROM %s', 'INSERT INTO %s DEFAULT VALUES', 'TRUNCATE %s', 'LOCK %s']) v
- WHERE r <> 'booking.audit' OR v NOT LIKE 'TRUNCATE%';
+ WHERE r NOT IN ('booking.audit', 'booking.recovery') OR v NOT LIKE 'TRUNCATE%';
 SELECT fails(s, format('SELECT nextval(%L)', s), '42501', hinted => false)
-  FROM unnest(ARRAY['booking.resource_id_seq', 'booking.intent_id_seq', 'booking.audit_id_seq']) s;
+  FROM unnest(ARRAY['booking.resource_id_seq', 'booking.intent_id_seq', 'booking.audit_id_seq',
+					'booking.operation_id_seq', 'booking.attempt_id_seq', 'booking.account_check_id_seq']) s;
 SELECT fails('no trigger of one''s own', 'CREATE TRIGGER t BEFORE INSERT ON booking.intent FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 			 '42501', hinted => false);
 SELECT fails('nothing of one''s own in the schema', 'CREATE TABLE booking.x ()', '42501', hinted => false);
 RESET ROLE;
+
+-- A bound role looks after its tenant's accounts, and arms nothing.
+SET ROLE regress_booking_app;
+SET client_min_messages = error;
+SELECT FROM booking_account_put('access', 'acc', 'caldav', 'https://calendar.example.org/');
+SELECT FROM booking_credential_put('access', 'acc', '{"type": "bearer", "token": "t"}');
+SET client_min_messages = warning;
+SELECT fails('another tenant''s account', $$SELECT booking_account_put('access 2', 'acc', 'caldav', 'https://calendar.example.org/')$$, '42501');
+SELECT fails('arm', 'SELECT booking_arm()', '42501');
+SELECT fails('status of the worker', 'SELECT booking_worker_status()', '42501');
+SELECT fails('the credential, by name', 'SELECT secret FROM booking.credential', '42501', hinted => false);
+SELECT FROM booking_account_remove('access', 'acc');
+RESET ROLE;
+SELECT same('administration of accounts is audited', (SELECT string_agg(action || '=' || role, ' ' ORDER BY at) FROM booking.audit WHERE tenant = 'access' AND action ~ '^(account|cred)'),
+			'account_put=regress_booking_app credential_put=regress_booking_app account_remove=regress_booking_app');
 
 -- Overriding needs a privilege of its own.
 REVOKE EXECUTE ON FUNCTION booking_override(text, text, text, text, tstzrange, integer, jsonb, text) FROM regress_booking_app;

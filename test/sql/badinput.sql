@@ -15,6 +15,10 @@ SELECT FROM booking_resource_put('badinput', 'r');
 SELECT FROM booking_slot_put('badinput', 'r', 's', h(9, 10), 5);
 SELECT FROM booking_permit_all('badinput', 'p');
 SELECT FROM booking_propose('badinput', 'p', 'prop', 'r', h(20, 21));
+SELECT FROM booking_account_put('badinput', 'acc', 'caldav', 'https://calendar.example.org/dav/');
+SELECT FROM booking_account_put('badinput', 'spare', 'caldav', 'https://calendar.example.org/dav/');
+SELECT FROM booking_resource_put('badinput', 'shown');
+SELECT FROM booking_calendar_put('badinput', 'cal', 'acc', '/user/cal/', 'shown');
 CREATE ROLE regress_booking_badinput;
 
 -- Arguments by kind, with a value that is right.  The call is made with all
@@ -45,6 +49,15 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_reject', $$tenant label 'badinput', approver label 'p', principal label 'p', intent label 'prop', version number! 1, reason reason 'why'$$),
 	('booking_status', $$tenant label 'badinput', principal label 'p', intent label 'x'$$),
 	('booking_list', $$tenant label 'badinput', principal label 'p', within range? NULL, state state NULL, after label? NULL, max max 10$$),
+	('booking_account_put', $$tenant label 'badinput', account label 'acc', provider provider 'caldav', base_url url NULL, settings settings '{}'$$),
+	('booking_account_remove', $$tenant label 'badinput', account label 'spare'$$),
+	('booking_account_check', $$tenant label 'badinput', account label 'acc', findings any NULL$$),
+	('booking_credential_put', $$tenant label 'badinput', account label 'acc', credential credential '{"type":"bearer","token":"t"}'$$),
+	('booking_credential_remove', $$tenant label 'badinput', account label 'acc'$$),
+	('booking_calendar_put', $$tenant label 'badinput', calendar label 'other', account label 'acc', remote_id remote '/user/other/', resource label? 'r', role use 'busy', address label? NULL$$),
+	('booking_calendar_remove', $$tenant label 'badinput', calendar label 'cal'$$),
+	('booking_resolve', $$tenant label 'badinput', principal label 'p', intent label 'x', verdict verdict 'exists', evidence evidence! '{}'$$),
+	('booking_release', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
 	('booking_free', $$tenant label 'badinput', principal label 'p', resources labels ARRAY['r'], within range h(9,18), duration duration '1h', step step NULL, units units 1$$)
 	) f (function, arguments)
  CROSS JOIN LATERAL regexp_split_to_table(f.arguments, ', ') WITH ORDINALITY s (part, k)
@@ -80,7 +93,7 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('label label? labels', '201 bytes', $$repeat('x', 201)$$, '22023'),
 ('label label? labels', '201 bytes, 101 characters', $$repeat(U&'\00e9', 100) || 'x'$$, '22023'),
 ('label label? labels', '1 MB', $$repeat('x', 1048576)$$, '22023'),
-('label labels role unrole range units version boolean! terms reason duration number! max', 'NULL', 'NULL', '22004'),
+('label labels role unrole range units version boolean! terms reason duration number! max provider credential remote use verdict evidence!', 'NULL', 'NULL', '22004'),
 ('units', '0', '0', '22023'),
 ('units', '-1', '-1', '22023'),
 ('units', 'least integer', '-2147483648', '22023'),
@@ -104,9 +117,9 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('hold duration step', 'zero', $$'0'$$, '22023'),
 ('hold duration step', 'negative', $$'-1 second'$$, '22023'),
 ('hold duration step', 'a month', $$'1 month'$$, '22023'),
-('terms evidence', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
-('terms evidence', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
-('terms evidence', 'many small values', $$(SELECT jsonb_agg(n) FROM generate_series(1, 20000) n)$$, '54000'),
+('terms evidence evidence! settings credential', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
+('terms evidence evidence! settings credential', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
+('terms evidence evidence!', 'many small values', $$(SELECT jsonb_agg(n) FROM generate_series(1, 20000) n)$$, '54000'),
 ('reason', 'empty', $$''$$, '22023'),
 ('reason', 'too long', $$repeat('x', 1001)$$, '22023'),
 ('role', 'unknown role', $$'regress booking nobody'$$, '42704'),
@@ -126,6 +139,54 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('versions?', 'a NULL in it', $$'{NULL}'$$, '22004'),
 ('range', 'empty', $$'empty'$$, '22023'),
 ('range range?', 'no end', $$'[2030-06-01 09:00+00,)'$$, '22023'),
+('provider', 'empty', $$''$$, '22023'),
+('provider', 'unknown provider', $$'exchange'$$, '22023'),
+('provider', 'other case', $$'CalDAV'$$, '22023'),
+('provider', 'longer', $$'caldavx'$$, '22023'),
+('url', 'empty', $$''$$, '22023'),
+('url', 'no scheme', $$'calendar.example.org'$$, '22023'),
+('url', 'another scheme', $$'ftp://calendar.example.org/'$$, '22023'),
+('url', 'a file', $$'file:///etc/passwd'$$, '22023'),
+('url', 'no host', $$'https://'$$, '22023'),
+('url', 'no host, a path', $$'https:///dav/'$$, '22023'),
+('url', 'user and password', $$'https://ann:hunter2@calendar.example.org/'$$, '22023'),
+('url', 'query', $$'https://calendar.example.org/?token=hunter2'$$, '22023'),
+('url', 'fragment', $$'https://calendar.example.org/#x'$$, '22023'),
+('url', 'blank in it', $$'https://calendar.example.org/a b'$$, '22023'),
+('url', 'line break', $$E'https://calendar.example.org/\r\nX: y'$$, '22023'),
+('url', 'not ASCII', $$U&'https://calend\00e4r.example.org/'$$, '22023'),
+('url', 'backslash', $$'https://calendar.example.org\@example.net/'$$, '22023'),
+('url', 'too long', $$'https://calendar.example.org/' || repeat('x', 2000)$$, '22023'),
+('settings', 'a string', $$'"x"'$$, '22023'),
+('settings', 'an array', $$'[{}]'$$, '22023'),
+('settings', 'null', $$'null'$$, '22023'),
+('settings', 'a password', $$'{"password": "hunter2"}'$$, '22023'),
+('settings', 'a token', $$'{"x": 1, "token": "hunter2"}'$$, '22023'),
+('settings', 'a key', $$'{"private_key": "hunter2"}'$$, '22023'),
+('settings', 'in capitals', $$'{"Password": "hunter2"}'$$, '22023'),
+('settings', 'deep inside', $$'{"x": [{"y": {"client_secret": "hunter2"}}]}'$$, '22023'),
+('credential', 'a string', $$'"hunter2"'$$, '22023'),
+('credential', 'an array', $$'["hunter2"]'$$, '22023'),
+('credential', 'no type', $$'{"username": "u", "password": "hunter2"}'$$, '22023'),
+('credential', 'type is a number', $$'{"type": 1, "token": "hunter2"}'$$, '22023'),
+('credential', 'unknown type', $$'{"type": "digest", "username": "u", "password": "hunter2"}'$$, '0A000'),
+('credential', 'no password', $$'{"type": "basic", "username": "u"}'$$, '22023'),
+('credential', 'no user', $$'{"type": "basic", "password": "hunter2"}'$$, '22023'),
+('credential', 'empty password', $$'{"type": "basic", "username": "u", "password": ""}'$$, '22023'),
+('credential', 'password is a number', $$'{"type": "basic", "username": "u", "password": 1}'$$, '22023'),
+('credential', 'line break in the password', $$'{"type": "basic", "username": "u", "password": "a\nb"}'$$, '22023'),
+('credential', 'no token', $$'{"type": "bearer"}'$$, '22023'),
+('credential', 'line break in the token', $$'{"type": "bearer", "token": "a\r\nX: y"}'$$, '22023'),
+('remote', 'empty', $$''$$, '22023'),
+('remote', 'too long', $$repeat('x', 2001)$$, '22023'),
+('remote', 'line break', $$E'/user/\r\nX: y/'$$, '22023'),
+('remote', 'delete', $$E'/user/\x7f/'$$, '22023'),
+('use', 'empty', $$''$$, '22023'),
+('use', 'unknown', $$'read'$$, '22023'),
+('use', 'other case', $$'Write'$$, '22023'),
+('verdict', 'empty', $$''$$, '22023'),
+('verdict', 'unknown', $$'retry'$$, '22023'),
+('verdict', 'other case', $$'Exists'$$, '22023'),
 ('range range?', '(]', $$'(2030-06-01 09:00+00,2030-06-01 10:00+00]'$$, '22023');
 
 -- One call with one argument replaced.
@@ -133,9 +194,12 @@ CREATE FUNCTION test.call_with(f text, a text, v text)
 RETURNS text
 LANGUAGE sql
 AS $$
-	SELECT format('SELECT %I(%s)', f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
+	SELECT format('%s %I(%s)', CASE f WHEN 'booking_account_check' THEN 'CALL' ELSE 'SELECT' END, f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
 	  FROM test.argument WHERE function = f;
 $$;
+
+-- A credential without a key to seal it with is stored with a WARNING.
+SET client_min_messages = error;
 
 -- What is right is not refused, so that what is refused below is not refused
 -- for another reason.
@@ -143,7 +207,8 @@ SELECT same('right values: ' || f, sqlstate_of(format('DO $d$ BEGIN PERFORM (%s)
 			CASE f WHEN 'booking_list' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_free' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   ELSE call_with(f, '', '') END)), 'TT001')
-  FROM (SELECT DISTINCT function AS f FROM test.argument) x ORDER BY f COLLATE "C";
+  FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function <> 'booking_account_check') x ORDER BY f COLLATE "C";
+SELECT fails('right values, but a procedure that commits', call_with('booking_account_check', '', ''), '2D000');
 
 SELECT fingerprint() AS before \gset
 SELECT count(*) || ' values refused'
@@ -175,6 +240,10 @@ $$;
 SELECT yes('no value in the message: ' || argument, message_of(call_with('booking_claim', argument, $$' alice@example.org'$$)) !~ 'alice')
   FROM test.argument WHERE function = 'booking_claim' AND kind LIKE 'label%' ORDER BY n;
 
+SELECT yes('no secret in the message: ' || argument || ', ' || what, message_of(call_with(function, argument, b.value)) !~ 'hunter2')
+  FROM test.argument a JOIN test.bad b ON a.kind = ANY (string_to_array(b.kinds, ' '))
+ WHERE b.value ~ 'hunter2' ORDER BY a.n, b.n;
+
 -- terms.event is checked where it is bound.
 CREATE TABLE test.event (n integer GENERATED ALWAYS AS IDENTITY, event text, path text);
 INSERT INTO test.event (event, path) VALUES
@@ -200,6 +269,7 @@ SELECT fails('event ' || event, format('SELECT booking_claim(''badinput'', ''p''
 SELECT fails(f || ' checks it as well', call_with(f, 'terms', $$'{"event": {"summary": 1}}'$$), '22023', 'summary')
   FROM (SELECT DISTINCT function FROM test.argument WHERE kind = 'terms') x (f) ORDER BY f COLLATE "C";
 SELECT same('nothing of it was stored', fingerprint(), :'before');
+SET client_min_messages = warning;
 
 -- What is right, at the edges.
 SELECT same('a full event', (booking_claim('badinput', 'p', 'event', 'r', h(30, 31), terms => '{"event": {"summary": "", "description": "d", "location": "l",
@@ -258,14 +328,25 @@ SELECT same('canceled', show(booking_cancel('badinput', 'p', 'many')), 'canceled
 -- revocation with a typo must not look like one.
 SELECT fails('permit', $$SELECT booking_permit('badinput', 'p', 'rr')$$, '42704', 'resource');
 SELECT fails('revoke', $$SELECT booking_permit('badinput', 'p', 'rr', false)$$, '42704', 'resource');
+SELECT fails('account of another tenant', $$SELECT booking_account_remove('badinputs', 'acc')$$, '42704', 'account');
+SELECT fails('new account without URL', $$SELECT booking_account_put('badinput', 'new', 'caldav')$$, '22004', 'base_url');
+SELECT fails('credential of nothing', $$SELECT booking_credential_put('badinput', 'new', '{"type": "bearer", "token": "t"}')$$, '42704', 'account');
+SELECT fails('removed of nothing', $$SELECT booking_credential_remove('badinput', 'new')$$, '42704', 'account');
+SELECT fails('calendar of nothing', $$SELECT booking_calendar_put('badinput', 'c', 'new', '/c/')$$, '42704', 'account');
+SELECT fails('calendar for nothing', $$SELECT booking_calendar_put('badinput', 'c', 'acc', '/c/', 'rr')$$, '42704', 'resource');
+SELECT fails('no such calendar', $$SELECT booking_calendar_remove('badinput', 'c')$$, '42704', 'calendar');
 SELECT fails('in an unknown tenant', $$SELECT booking_permit('badinputs', 'p', 'r', false)$$, '42704', 'resource');
 
 -- A misspelt setting is an error, and the settings are for superusers.
 SELECT fails('misspelt setting', 'SET booking.max_holds = 1', '42602', hinted => false);
 SET ROLE regress_booking_badinput;
 SELECT fails(s, format('SET %s = 1', s), '42501', hinted => false)
-  FROM unnest(ARRAY['booking.clock_offset', 'booking.max_hold', 'booking.max_terms']) s;
+  FROM unnest(ARRAY['booking.clock_offset', 'booking.max_hold', 'booking.max_terms', 'booking.dump_secrets']) s;
 RESET ROLE;
+SELECT fails(s || ' belongs to the server', format('SET %s = 1', s), '55P02', hinted => false)
+  FROM unnest(ARRAY['booking.worker', 'booking.max_in_flight', 'booking.max_attempts', 'booking.poll_interval', 'booking.idle_exit', 'booking.http_timeout',
+					'booking.http_connect_timeout', 'booking.http_first_byte_timeout', 'booking.insecure_hosts', 'booking.allowed_networks', 'booking.ca_file',
+					'booking.secret_key_file', 'booking.arm_key']) s;
 DROP ROLE regress_booking_badinput;
 
 SELECT done();

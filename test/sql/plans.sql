@@ -31,7 +31,15 @@ SELECT 900000000 + n, resource_id, 0, 0, h(n, n + 1), 'plans'
   FROM generate_series(1, 20000) n JOIN booking.resource ON tenant = 'plans' AND resource = 'r' || 1 + n % 200;
 INSERT INTO booking.proposal (intent_id, version, units, proposed_at, resources, during, terms, snapshot, proposed_role)
 SELECT 900000000 + n, 1, 1, '2030-01-01 00:00+00', ARRAY['r1'], h(n, n + 1), '{}', '{}', 'x' FROM generate_series(1, 5000) n;
-ANALYZE booking.resource, booking.permission, booking.slot, booking.intent, booking.reservation, booking.proposal;
+INSERT INTO booking.calendar (tenant, calendar, account, remote_id, resource, role, changed_at)
+SELECT 'plans', 'c' || n, 'a', '/c/', 'r' || n, 'write', '2030-01-01 00:00+00' FROM generate_series(1, 5000) n;
+INSERT INTO booking.operation (operation_id, intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
+SELECT 900000000 + n, 900000000 + n, '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2031-01-01 00:00+00', 'plans', 'a', 'c', 'create',
+	   CASE WHEN n % 100 = 0 THEN 'waiting' ELSE 'confirmed' END, 'e' || n FROM generate_series(1, 20000) n;
+INSERT INTO booking.attempt (attempt_id, operation_id, at, epoch, phase, mark)
+SELECT 900000000 + n, 900000000 + n, '2030-01-01 00:00+00', 1, 'send', 'begun' FROM generate_series(1, 20000) n;
+ANALYZE booking.resource, booking.permission, booking.slot, booking.intent, booking.reservation, booking.proposal,
+		booking.calendar, booking.operation, booking.attempt;
 
 -- The indexes that a statement's plan uses, and whether it scans a table.
 CREATE FUNCTION test.plan(statement text)
@@ -65,6 +73,12 @@ SELECT same('permission', plan($$SELECT * FROM booking.permission WHERE tenant =
 SELECT same('permission for all', plan($$SELECT * FROM booking.permission WHERE tenant = 'plans' AND principal = 'p1' AND resource = ''$$), 'permission_pkey');
 SELECT same('slot', plan($$SELECT * FROM booking.slot WHERE tenant = 'plans' AND resource = 'r7' AND slot = 's77'$$), 'slot_pkey');
 SELECT same('proposal', plan('SELECT * FROM booking.proposal WHERE intent_id = 900000077 AND version = 1'), 'proposal_pkey');
+SELECT same('operations of an intent', plan('SELECT * FROM booking.operation WHERE intent_id = 900000077 ORDER BY operation_id DESC LIMIT 1'), 'operation_intent_idx');
+SELECT same('operations that are due', plan($$SELECT * FROM booking.operation WHERE state IN ('waiting', 'unknown') AND next_at <= '2030-01-01 00:00+00'
+			ORDER BY next_at LIMIT 100$$), 'operation_due_idx');
+SELECT same('operations of a crash', plan($$SELECT * FROM booking.operation WHERE state IN ('checking', 'sending', 'reconciling')$$), 'operation_leased_idx');
+SELECT same('attempts of an operation', plan('SELECT * FROM booking.attempt WHERE operation_id = 900000077'), 'attempt_operation_idx');
+SELECT same('write calendar of a resource', plan($$SELECT * FROM booking.calendar WHERE tenant = 'plans' AND resource = 'r77' AND role = 'write'$$), 'calendar_write_idx');
 SELECT same('proposals of an intent', plan('SELECT * FROM booking.proposal WHERE intent_id = 900000077 ORDER BY version DESC'), 'proposal_pkey');
 
 -- What the functions really execute: none of them reads a table from end to
@@ -114,9 +128,10 @@ CREATE TABLE test.members AS
 	 WHERE deptype = 'e' AND classid = 'pg_proc'::regclass
 	   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'booking');
 -- All that reads relations pins its path; the others look at nothing but their
--- arguments.
+-- arguments, or start a process, or are a procedure that commits, which cannot
+-- have a SET clause and pins its path by itself.
 SELECT same('paths end with pg_temp', (SELECT string_agg(oid::regprocedure::text, ' ') FROM test.members
-			WHERE proname NOT IN ('booking_at', 'booking_guard_terminal', 'booking_guard_monotonic')
+			WHERE proname NOT IN ('booking_at', 'booking_guard_terminal', 'booking_guard_monotonic', 'booking_worker_start', 'booking_account_check')
 			AND proname NOT LIKE '%\_is\_valid' AND ('search_path=pg_catalog, pg_temp' = ANY (proconfig)) IS NOT TRUE), NULL::text);
 SELECT same('none is SECURITY DEFINER, LEAKPROOF or STRICT', (SELECT string_agg(proname, ' ') FROM test.members WHERE prosecdef OR proleakproof OR proisstrict), NULL::text);
 SELECT same('what writes is volatile and never in parallel', (SELECT string_agg(proname, ' ') FROM test.members
@@ -130,11 +145,13 @@ SELECT same('and their columns', (SELECT string_agg(relname || '.' || attname, '
 			WHERE relnamespace = 'booking'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
 			AND col_description(pg_class.oid, attnum) IS NULL), NULL::text);
 
--- What is dumped: every table and sequence, each in full.
+-- What is dumped: every table and sequence, each in full, but credentials only
+-- under a setting.
 SELECT same('dumped', (SELECT string_agg(c.oid::regclass::text, ' ') FROM pg_class c
 			WHERE relnamespace = 'booking'::regnamespace AND relkind IN ('r', 'S', 'p')
 			AND c.oid <> ALL (SELECT unnest(extconfig) FROM pg_extension WHERE extname = 'booking')), NULL::text);
-SELECT same('without a filter', (SELECT string_agg(x, ' ') FROM pg_extension, unnest(extcondition) x WHERE extname = 'booking' AND x <> ''), NULL::text);
+SELECT same('with one filter', (SELECT string_agg(t::regclass || ': ' || x, ' ') FROM pg_extension, unnest(extconfig, extcondition) u (t, x) WHERE extname = 'booking' AND x <> ''),
+			'booking.credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
 SELECT same('every relation is a member', (SELECT string_agg(relname, ' ') FROM pg_class c
 			WHERE relnamespace = 'booking'::regnamespace AND relkind IN ('r', 'v', 'S')
 			AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')), NULL::text);

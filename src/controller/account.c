@@ -1,0 +1,526 @@
+/*-------------------------------------------------------------------------
+ *
+ * account.c
+ *	  booking_account_put, booking_account_remove, booking_credential_put,
+ *	  booking_credential_remove, booking_calendar_put, booking_calendar_remove
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/account.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+
+#include "compat.h"
+#include "controller/seal.h"
+#include "controller/site.h"
+#include "controller/wake.h"
+#include "ledger/access.h"
+#include "ledger/args.h"
+#include "ledger/detail.h"
+#include "ledger/lock.h"
+#include "provider/provider.h"
+#include "store/store.h"
+
+PG_FUNCTION_INFO_V1(booking_account_put);
+PG_FUNCTION_INFO_V1(booking_account_remove);
+PG_FUNCTION_INFO_V1(booking_credential_put);
+PG_FUNCTION_INFO_V1(booking_credential_remove);
+PG_FUNCTION_INFO_V1(booking_calendar_put);
+PG_FUNCTION_INFO_V1(booking_calendar_remove);
+
+#define MAX_URL_BYTES 2000
+#define MAX_JSONB_BYTES (16 * 1024)
+
+static text *url_arg(FunctionCallInfo fcinfo, int n, const char *name);
+static text *remote_id_arg(FunctionCallInfo fcinfo, int n);
+static void check_settings(Jsonb *settings);
+static void check_size(Jsonb *value, const char *name);
+static void check_credential(Jsonb *credential);
+static void demand_string(Jsonb *object, const char *key);
+static void demand_account(text *tenant, text *account, text **provider);
+static void demand_settled(text *tenant, text *account, text *calendar);
+static void demand_resource(text *tenant, const BookingCalendar *calendar);
+static void detach_resource(text *tenant, const BookingCalendar *calendar);
+static void audit(const BookingCall *call, const char *action, text *tenant,
+				  const char *key, text *name);
+
+/*
+ * booking_account_put(tenant, account, provider, base_url, settings) returns
+ * void
+ */
+Datum
+booking_account_put(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	text	   *account = booking_arg_label(fcinfo, 1, "account");
+	text	   *provider = booking_arg_label(fcinfo, 2, "provider");
+	text	   *base_url = PG_ARGISNULL(3) ? NULL : url_arg(fcinfo, 3, "base_url");
+	Jsonb	   *settings = PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4);
+	text	   *present_url = NULL;
+	Jsonb	   *present_settings = NULL;
+	BookingCall call;
+
+	if (booking_provider_find(text_to_cstring(provider)) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" names no provider", "provider"),
+				 errhint("Known providers: caldav.")));
+	if (settings != NULL)
+		check_settings(settings);
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	(void) booking_store_account_read(tenant, account, NULL, &present_url,
+									  &present_settings);
+	if (base_url == NULL)
+		base_url = present_url;
+	if (base_url == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" must not be null", "base_url"),
+				 errhint("Give the URL of the calendar server.")));
+	if (present_url != NULL && booking_text_compare(base_url, present_url) != 0)
+		demand_settled(tenant, account, NULL);
+	if (settings == NULL)
+		settings = present_settings != NULL ? present_settings : booking_detail_empty();
+	booking_store_account_put(tenant, account, provider, base_url, settings,
+							  call.now);
+	booking_site_arm(call.now, false);
+	audit(&call, "account_put", tenant, "account", account);
+	booking_wake_at_commit();
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * booking_account_remove(tenant, account) returns void
+ */
+Datum
+booking_account_remove(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	text	   *account = booking_arg_label(fcinfo, 1, "account");
+	text	   *calendars;
+	BookingCall call;
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	demand_account(tenant, account, NULL);
+	calendars = booking_store_account_calendars(tenant, account);
+	if (calendars != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the account is in use"),
+				 errdetail("Calendars: %s.", text_to_cstring(calendars)),
+				 errhint("Remove its calendars first.")));
+	booking_store_credential_remove(tenant, account);
+	(void) booking_store_account_remove(tenant, account);
+	audit(&call, "account_remove", tenant, "account", account);
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * booking_credential_put(tenant, account, credential) returns void
+ *
+ * The credential is sealed, or stored plain with a WARNING.  Putting it lets a
+ * parked account be used again.
+ */
+Datum
+booking_credential_put(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	text	   *account = booking_arg_label(fcinfo, 1, "account");
+	Jsonb	   *credential;
+	char	   *plain;
+	bytea	   *secret;
+	bool		sealed;
+	BookingCall call;
+
+	booking_arg_require(fcinfo, 2, "credential");
+	credential = PG_GETARG_JSONB_P(2);
+	check_credential(credential);
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	demand_account(tenant, account, NULL);
+	plain = JsonbToCString(NULL, &credential->root, VARSIZE(credential));
+	secret = booking_seal(plain, strlen(plain),
+						  booking_seal_context(tenant, account), &sealed);
+	explicit_bzero(plain, strlen(plain));
+	if (!sealed)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("the credential is stored unencrypted"),
+				 errhint("Set booking.secret_key_file, and put the credential again.")));
+	booking_store_credential_put(tenant, account, sealed, secret, call.now);
+	booking_store_account_unpark(tenant, account, call.now);
+	audit(&call, "credential_put", tenant, "account", account);
+	booking_wake_at_commit();
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * booking_credential_remove(tenant, account) returns void
+ */
+Datum
+booking_credential_remove(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	text	   *account = booking_arg_label(fcinfo, 1, "account");
+	BookingCall call;
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	demand_account(tenant, account, NULL);
+	booking_store_credential_remove(tenant, account);
+	audit(&call, "credential_remove", tenant, "account", account);
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * booking_calendar_put(tenant, calendar, account, remote_id, resource, role,
+ * address) returns void
+ *
+ * A resource has at most one write calendar.  Two resources may share one
+ * calendar of the provider under two names here; each claim is its own event.
+ */
+Datum
+booking_calendar_put(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	BookingCalendar wanted = {0};
+	BookingCalendar present = {0};
+	BookingCall call;
+	bool		known;
+
+	wanted.calendar = booking_arg_label(fcinfo, 1, "calendar");
+	wanted.account = booking_arg_label(fcinfo, 2, "account");
+	wanted.remote_id = remote_id_arg(fcinfo, 3);
+	wanted.resource = booking_arg_label_optional(fcinfo, 4, "resource");
+	wanted.role = booking_arg_label(fcinfo, 5, "role");
+	wanted.address = booking_arg_label_optional(fcinfo, 6, "address");
+	if (!booking_text_is(wanted.role, "write") && !booking_text_is(wanted.role, "busy"))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is invalid", "role"),
+				 errhint("Give write or busy.")));
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	demand_account(tenant, wanted.account, NULL);
+	known = booking_store_calendar_read(tenant, wanted.calendar, &present);
+	if (known && (booking_text_compare(wanted.account, present.account) != 0 ||
+				  booking_text_compare(wanted.remote_id, present.remote_id) != 0))
+		demand_settled(tenant, present.account, wanted.calendar);
+	if (known)
+		detach_resource(tenant, &present);
+	demand_resource(tenant, &wanted);
+	booking_store_calendar_put(tenant, &wanted, call.now);
+	if (wanted.resource != NULL && booking_text_is(wanted.role, "write"))
+		booking_store_resource_calendar(tenant, wanted.resource, wanted.calendar);
+	audit(&call, "calendar_put", tenant, "calendar", wanted.calendar);
+	booking_wake_at_commit();
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * booking_calendar_remove(tenant, calendar) returns void
+ */
+Datum
+booking_calendar_remove(PG_FUNCTION_ARGS)
+{
+	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
+	text	   *name = booking_arg_label(fcinfo, 1, "calendar");
+	BookingCalendar calendar;
+	text	   *open;
+	BookingCall call;
+
+	booking_call_begin(&call, fcinfo, true);
+	booking_access_demand(&call, tenant);
+	if (!booking_store_calendar_read(tenant, name, &calendar))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("calendar does not exist"),
+				 errhint("Check the spelling.")));
+	detach_resource(tenant, &calendar);
+	open = booking_store_calendar_open_operations(tenant, name);
+	if (open != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the calendar has operations that are not settled"),
+				 errdetail("Intents: %s.", text_to_cstring(open)),
+				 errhint("Wait for the worker, or see booking.recovery.")));
+	booking_store_calendar_remove(tenant, name);
+	audit(&call, "calendar_remove", tenant, "calendar", name);
+	booking_call_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * What a credential is bound to when it is sealed.
+ */
+char *
+booking_seal_context(const text *tenant, const text *account)
+{
+	/* no label contains a control character */
+	return psprintf("%s\n%s", text_to_cstring(tenant), text_to_cstring(account));
+}
+
+/*
+ * An absolute http or https URL without user, query and fragment.  Whether
+ * http is allowed is judged when it is used, by booking.insecure_hosts.
+ */
+static text *
+url_arg(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	char	   *url = text_to_cstring(PG_GETARG_TEXT_PP(n));
+	const char *rest = NULL;
+	bool		valid;
+
+	if (strncmp(url, "https://", 8) == 0)
+		rest = url + 8;
+	else if (strncmp(url, "http://", 7) == 0)
+		rest = url + 7;
+	valid = rest != NULL && rest[0] != '\0' && rest[0] != '/' &&
+		strlen(url) <= MAX_URL_BYTES;
+	for (const char *p = rest; valid && *p != '\0'; p++)
+		valid = (unsigned char) *p > ' ' && (unsigned char) *p < 0x7f &&
+			strchr("@?#\"<>\\^`{|}", *p) == NULL;
+	if (!valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is no valid URL", name),
+				 errhint("Give https://host/path without user, query and fragment; credentials go to booking_credential_put.")));
+	return PG_GETARG_TEXT_PP(n);
+}
+
+/*
+ * What the provider calls a calendar.
+ */
+static text *
+remote_id_arg(FunctionCallInfo fcinfo, int n)
+{
+	text	   *remote_id;
+	int			length;
+	bool		valid;
+
+	booking_arg_require(fcinfo, n, "remote_id");
+	remote_id = PG_GETARG_TEXT_PP(n);
+	length = VARSIZE_ANY_EXHDR(remote_id);
+	valid = length > 0 && length <= MAX_URL_BYTES;
+	for (int i = 0; valid && i < length; i++)
+		valid = (unsigned char) VARDATA_ANY(remote_id)[i] >= ' ' &&
+			VARDATA_ANY(remote_id)[i] != 0x7f;
+	if (!valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is invalid", "remote_id"),
+				 errhint("Give 1 to %d bytes without control characters: for CalDAV the path or URL of the collection.",
+						 MAX_URL_BYTES)));
+	return remote_id;
+}
+
+/*
+ * Settings are an object, and hold no secret, however deep.
+ */
+static void
+check_settings(Jsonb *settings)
+{
+	static const char *const secrets[] = {
+		"password", "token", "secret", "client_secret", "refresh_token",
+		"private_key", "credential", "authorization"
+	};
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+
+	if (!JB_ROOT_IS_OBJECT(settings))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" must be an object", "settings"),
+				 errhint("Give {} for none.")));
+	check_size(settings, "settings");
+	iterator = JsonbIteratorInit(&settings->root);
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		if (token != WJB_KEY)
+			continue;
+		for (int i = 0; i < lengthof(secrets); i++)
+			if (value.val.string.len == strlen(secrets[i]) &&
+				pg_strncasecmp(value.val.string.val, secrets[i],
+							   value.val.string.len) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("argument \"%s\" must not hold a secret", "settings"),
+						 errhint("Settings can be read; give \"%s\" to booking_credential_put.",
+								 secrets[i])));
+	}
+}
+
+/*
+ * Settings and credentials are small.
+ */
+static void
+check_size(Jsonb *value, const char *name)
+{
+	if (VARSIZE(value) > MAX_JSONB_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("argument \"%s\" is too large", name),
+				 errhint("The limit is %d kB.", MAX_JSONB_BYTES / 1024)));
+}
+
+/*
+ * A credential has a type and what the type needs.  Its values are not
+ * repeated in any message.
+ */
+static void
+check_credential(Jsonb *credential)
+{
+	JsonbValue	type;
+
+	check_size(credential, "credential");
+	if (!JB_ROOT_IS_OBJECT(credential) ||
+		getKeyJsonValueFromContainer(&credential->root, "type", 4, &type) == NULL ||
+		type.type != jbvString)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" must be an object with a type", "credential"),
+				 errhint("For example {\"type\": \"basic\", \"username\": ..., \"password\": ...}.")));
+	if (type.val.string.len == 5 && memcmp(type.val.string.val, "basic", 5) == 0)
+	{
+		demand_string(credential, "username");
+		demand_string(credential, "password");
+	}
+	else if (type.val.string.len == 6 && memcmp(type.val.string.val, "bearer", 6) == 0)
+		demand_string(credential, "token");
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("argument \"%s\" has a type that is not supported", "credential"),
+				 errhint("Supported types: basic, bearer.")));
+}
+
+/*
+ * A key of a credential must be a string without control characters, which
+ * would end a header line.
+ */
+static void
+demand_string(Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+	bool		valid;
+
+	valid = getKeyJsonValueFromContainer(&object->root, key, strlen(key),
+										 &value) != NULL &&
+		value.type == jbvString && value.val.string.len > 0;
+	for (int i = 0; valid && i < value.val.string.len; i++)
+		valid = (unsigned char) value.val.string.val[i] >= ' ' &&
+			value.val.string.val[i] != 0x7f;
+	if (!valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", key),
+				 errhint("Give a string that is not empty and has no control characters.")));
+}
+
+/*
+ * Raise an error unless the account exists.  provider may be NULL.
+ */
+static void
+demand_account(text *tenant, text *account, text **provider)
+{
+	if (!booking_store_account_read(tenant, account, provider, NULL, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("account does not exist"),
+				 errhint("Create it with booking_account_put first.")));
+}
+
+/*
+ * Raise an error if something was sent through an account, or to one of its
+ * calendars, and is not settled: it would be looked up in the new place, not be
+ * found, and be sent there again.
+ */
+static void
+demand_settled(text *tenant, text *account, text *calendar)
+{
+	text	   *sent = booking_store_operations_sent(tenant, account, calendar);
+
+	if (sent != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("what was sent there is not settled"),
+				 errdetail("Intents: %s.", text_to_cstring(sent)),
+				 errhint("Wait for the worker, or see booking.recovery.")));
+}
+
+/*
+ * Raise an error unless the resource of a calendar exists and, for a write
+ * calendar, has no other one.  The exclusive lock waits for claims that read
+ * the resource as it was, and for another calendar on its way.
+ */
+static void
+demand_resource(text *tenant, const BookingCalendar *calendar)
+{
+	BookingResource resource;
+	text	   *writer;
+
+	if (calendar->resource == NULL)
+		return;
+	if (!booking_store_resource_lookup(tenant, calendar->resource, &resource,
+									   NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("resource does not exist"),
+				 errhint("Create it with booking_resource_put first, and check the spelling.")));
+	if (!booking_text_is(calendar->role, "write"))
+		return;
+	booking_lock_resource(resource.resource_id, ExclusiveLock);
+	writer = booking_store_calendar_writer(tenant, calendar->resource);
+	if (writer != NULL && booking_text_compare(writer, calendar->calendar) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the resource has another write calendar"),
+				 errdetail("Calendar: %s.", text_to_cstring(writer)),
+				 errhint("Remove that calendar or its resource first, or give this one the role busy.")));
+}
+
+/*
+ * Take a write calendar off its resource.
+ */
+static void
+detach_resource(text *tenant, const BookingCalendar *calendar)
+{
+	BookingResource resource;
+
+	if (calendar->resource == NULL || !booking_text_is(calendar->role, "write") ||
+		!booking_store_resource_lookup(tenant, calendar->resource, &resource,
+									   NULL))
+		return;
+	booking_lock_resource(resource.resource_id, ExclusiveLock);
+	booking_store_resource_calendar(tenant, calendar->resource, NULL);
+}
+
+/*
+ * Record who did what.
+ */
+static void
+audit(const BookingCall *call, const char *action, text *tenant,
+	  const char *key, text *name)
+{
+	BookingDetail detail;
+
+	booking_detail_begin(&detail);
+	booking_detail_text(&detail, key, name);
+	booking_store_audit(action, call->role, tenant, NULL, NULL,
+						booking_detail_end(&detail), NULL, call->now);
+}

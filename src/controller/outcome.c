@@ -1,0 +1,592 @@
+/*-------------------------------------------------------------------------
+ *
+ * outcome.c
+ *	  what an outcome does to operation, intent and reservations
+ *
+ * The second half of STATES.md.  Called under the lock of the intent, in a
+ * subtransaction of its own.  Order of locks: intent, operation, resources.
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/outcome.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "controller/outcome.h"
+#include "guc.h"
+#include "ledger/capacity.h"
+#include "ledger/claim.h"
+#include "ledger/detail.h"
+#include "ledger/lock.h"
+#include "ledger/state.h"
+#include "ledger/want.h"
+#include "store/account.h"
+#include "store/store.h"
+
+#define BACKOFF_FIRST_SECS 1
+#define BACKOFF_LAST_SECS 300
+#define RETRY_AFTER_LAST_SECS 3600
+
+static void refused(BookingCall *call, const BookingOperation *operation,
+					bool lookup, const BookingOutcome *outcome);
+static void met_another(BookingCall *call, const BookingOperation *operation,
+						bool lookup, const BookingOutcome *outcome);
+static void event_deleted(BookingCall *call, const BookingOperation *operation,
+						  const BookingOutcome *outcome);
+static void later(BookingCall *call, const BookingOperation *operation,
+				  const BookingOutcome *outcome, const char *state,
+				  bool uncertain);
+static void park(BookingCall *call, const BookingOperation *operation,
+				 const BookingOutcome *outcome);
+static void change_operation(BookingCall *call,
+							 const BookingOperation *operation,
+							 const BookingOutcome *outcome, const char *state);
+static void change_intent(BookingCall *call, const BookingIntent *intent,
+						  const char *disposition, const char *state,
+						  const char *remote, const char *event,
+						  Jsonb *detail);
+static BookingIntent *intent_of(const BookingOperation *operation,
+								BookingIdentity *identity);
+static void confirm_cancel(BookingCall *call, const BookingIntent *intent,
+						   const BookingIdentity *identity);
+static void confirm_predecessor(BookingCall *call, const BookingIntent *intent,
+								const BookingIdentity *identity, bool moved);
+static void move_reservation(const BookingIntent *intent,
+							 const BookingIntent *predecessor,
+							 const BookingIdentity *identity);
+static void lock_resources(const BookingIdentity *identity, text **names,
+						   int count, LOCKMODE mode);
+static Jsonb *problem_detail(const char *problem, const char *message);
+static TimestampTz backoff(const BookingOperation *operation,
+						   const BookingOutcome *outcome);
+
+/*
+ * Record an outcome.  lookup says whether it was sought by reading.
+ */
+void
+booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
+					  bool lookup, const BookingOutcome *outcome,
+					  const BookingProvider *provider)
+{
+	bool		cancel = strcmp(operation->kind, "cancel") == 0;
+
+	switch (outcome->kind)
+	{
+		case BOOKING_OUTCOME_DONE:
+		case BOOKING_OUTCOME_EQUAL:
+			booking_outcome_confirm(call, operation, outcome);
+			break;
+
+		case BOOKING_OUTCOME_ABSENT:
+			if (cancel)
+				booking_outcome_confirm(call, operation, outcome);
+			else if (!lookup && strcmp(operation->kind, "update") == 0)
+				event_deleted(call, operation, outcome);
+			else if (!lookup || !provider->absence_is_proof)
+				park(call, operation, outcome);
+			else
+				booking_outcome_resend(call, operation, backoff(operation, outcome));
+			break;
+
+		case BOOKING_OUTCOME_NOT_EXECUTED:
+			later(call, operation, outcome,
+				  operation->uncertain ? "unknown" : "waiting",
+				  operation->uncertain);
+			break;
+
+		case BOOKING_OUTCOME_UNKNOWN:
+			later(call, operation, outcome, "unknown", true);
+			break;
+
+		case BOOKING_OUTCOME_FAILED:
+			later(call, operation, outcome, "unknown", operation->uncertain);
+			break;
+
+		case BOOKING_OUTCOME_AUTH:
+			booking_store_account_park(cstring_to_text(operation->tenant),
+									   cstring_to_text(operation->account),
+									   cstring_to_text("credentials refused"),
+									   call->now);
+			later(call, operation, outcome,
+				  lookup || operation->uncertain ? "unknown" : "waiting",
+				  operation->uncertain);
+			break;
+
+		case BOOKING_OUTCOME_REJECTED:
+		case BOOKING_OUTCOME_CALENDAR_GONE:
+			refused(call, operation, lookup, outcome);
+			break;
+
+		case BOOKING_OUTCOME_DIFFERENT:
+			met_another(call, operation, lookup, outcome);
+			break;
+
+		case BOOKING_OUTCOME_FOREIGN:
+			park(call, operation, outcome);
+			break;
+	}
+}
+
+/*
+ * The provider refused.  That says nothing about an earlier send which may
+ * have taken effect, and a refused cancel leaves an event behind.
+ */
+static void
+refused(BookingCall *call, const BookingOperation *operation, bool lookup,
+		const BookingOutcome *outcome)
+{
+	if (operation->uncertain && !lookup)
+		later(call, operation, outcome, "unknown", true);
+	else if (lookup || strcmp(operation->kind, "cancel") == 0)
+		park(call, operation, outcome);
+	else
+		booking_outcome_reject(call, operation, outcome->problem,
+							   outcome->message);
+}
+
+/*
+ * The event is ours, and not as wanted.  A cancel that has not happened is
+ * sent again.  A conditional update that met other people's edit did not
+ * happen.  All else is for a person to judge.
+ */
+static void
+met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
+			const BookingOutcome *outcome)
+{
+	if (strcmp(operation->kind, "cancel") == 0 && lookup &&
+		outcome->problem != NULL && strcmp(outcome->problem, "still_present") == 0)
+		booking_outcome_resend(call, operation, backoff(operation, outcome));
+	else if (strcmp(operation->kind, "update") == 0 && !lookup &&
+			 !operation->uncertain)
+		booking_outcome_reject(call, operation, outcome->problem,
+							   outcome->message);
+	else
+		park(call, operation, outcome);
+}
+
+/*
+ * The event that was to be updated is not there: somebody deleted it, and so
+ * called off what it stood for.  Making it anew would overrule that.
+ */
+static void
+event_deleted(BookingCall *call, const BookingOperation *operation,
+			  const BookingOutcome *outcome)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingIntent *predecessor = NULL;
+
+	if (intent->payload.supersedes != NULL)
+	{
+		BookingIdentity name = identity;
+
+		name.intent = intent->payload.supersedes;
+		predecessor = booking_store_intent_read(&name);
+	}
+	if (predecessor != NULL &&
+		booking_state_of(predecessor->state) == BOOKING_STATE_CREATED)
+	{
+		lock_resources(&identity, predecessor->payload.resources,
+					   predecessor->payload.nresources, ShareLock);
+		booking_store_reservation_delete(predecessor->intent_id);
+		change_intent(call, predecessor, "canceled", "canceled", "confirmed",
+					  "absent", problem_detail("deleted_at_provider", NULL));
+	}
+	booking_outcome_reject(call, operation, "deleted_at_provider",
+						   outcome->message);
+}
+
+/*
+ * What was wanted is so.
+ */
+void
+booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
+						const BookingOutcome *outcome)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingState state = booking_state_of(intent->state);
+
+	change_operation(call, operation, outcome, "confirmed");
+	if (strcmp(operation->kind, "cancel") == 0)
+	{
+		confirm_cancel(call, intent, &identity);
+		return;
+	}
+
+	confirm_predecessor(call, intent, &identity,
+						strcmp(operation->kind, "update") == 0);
+	if (state == BOOKING_STATE_CANCELING)
+	{
+		/* canceled meanwhile: the event that exists is deleted next */
+		BookingIntent exists = *intent;
+
+		exists.state = cstring_to_text("created");
+		(void) booking_want_cancel(call, &exists);
+		change_intent(call, intent, "canceled", "canceling", "not_attempted",
+					  "present", intent->detail);
+	}
+	else if (state != BOOKING_STATE_CANCELED)
+		change_intent(call, intent, "committed", "created", "confirmed",
+					  "present", NULL);
+}
+
+/*
+ * What was wanted will never be.  A create or update frees what it held, and
+ * the predecessor stands unchanged.
+ */
+void
+booking_outcome_reject(BookingCall *call, const BookingOperation *operation,
+					   const char *problem, const char *message)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingOutcome outcome = {BOOKING_OUTCOME_REJECTED};
+	bool		canceling =
+		booking_state_of(intent->state) == BOOKING_STATE_CANCELING;
+
+	outcome.problem = problem;
+	outcome.message = message;
+	change_operation(call, operation, &outcome, "rejected");
+	lock_resources(&identity, intent->payload.resources,
+				   intent->payload.nresources, ShareLock);
+	booking_store_reservation_delete(intent->intent_id);
+	change_intent(call, intent, canceling ? "canceled" : "failed",
+				  canceling ? "canceled" : "failed", "rejected",
+				  strcmp(operation->kind, "create") == 0 ? "absent" : "none",
+				  problem_detail(problem, message));
+}
+
+/*
+ * It is proven that it has not happened: send the same id again, or, when the
+ * intent was canceled meanwhile, let it be.
+ */
+void
+booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
+					   TimestampTz next_at)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingState state = booking_state_of(intent->state);
+	BookingOperationChange change = {0};
+	bool		cancel = strcmp(operation->kind, "cancel") == 0;
+	bool		canceling = state == BOOKING_STATE_CANCELING && !cancel;
+
+	change.operation_id = operation->operation_id;
+	change.from = operation->state;
+	change.state = canceling ? "dropped" : "waiting";
+	change.next_at = next_at;
+	change.epoch = operation->epoch;
+	change.tries = operation->tries + 1;
+	change.uncertain = operation->uncertain;
+	change.now = call->now;
+	booking_store_operation_change(&change);
+
+	if (canceling)
+		confirm_cancel(call, intent, &identity);
+	else if (cancel)
+		change_intent(call, intent, "canceled", "canceling", "not_attempted",
+					  "present", intent->detail);
+	else
+		change_intent(call, intent, "committed", "unknown",
+					  "pending_reconciliation", "absent", intent->detail);
+}
+
+/*
+ * Try again later, from a state.
+ */
+static void
+later(BookingCall *call, const BookingOperation *operation,
+	  const BookingOutcome *outcome, const char *state, bool uncertain)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingOperationChange change = {0};
+	bool		unknown = strcmp(state, "unknown") == 0;
+	BookingState present = booking_state_of(intent->state);
+
+	if (present == BOOKING_STATE_CANCELING && !unknown &&
+		strcmp(operation->kind, "cancel") != 0)
+	{
+		/* canceled on the way, and certainly not done: leave it at that */
+		booking_outcome_resend(call, operation, call->now);
+		return;
+	}
+	if (operation->tries + 1 >= booking_max_attempts)
+	{
+		park(call, operation, outcome);
+		return;
+	}
+	change.operation_id = operation->operation_id;
+	change.from = operation->state;
+	change.state = state;
+	change.next_at = backoff(operation, outcome);
+	change.epoch = operation->epoch;
+	change.tries = operation->tries + 1;
+	change.uncertain = uncertain;
+	change.problem = outcome->problem;
+	change.message = outcome->message;
+	change.now = call->now;
+	booking_store_operation_change(&change);
+
+	if (outcome->retry_after > 0)
+		booking_store_account_block(cstring_to_text(operation->tenant),
+									cstring_to_text(operation->account),
+									change.next_at,
+									cstring_to_text("the provider asked to wait"),
+									call->now);
+
+	if (present == BOOKING_STATE_CREATING)
+		change_intent(call, intent, "committed", unknown ? "unknown" : "approved",
+					  unknown ? "pending_reconciliation" : "not_attempted",
+					  unknown ? "unknown" : NULL, intent->detail);
+	else if (present == BOOKING_STATE_CANCELING)
+		change_intent(call, intent, "canceled", "canceling",
+					  unknown ? "pending_reconciliation" : "not_attempted",
+					  unknown ? "unknown" : NULL, intent->detail);
+}
+
+/*
+ * Leave it to an operator; the units stay held.
+ */
+static void
+park(BookingCall *call, const BookingOperation *operation,
+	 const BookingOutcome *outcome)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	bool		canceling =
+		booking_state_of(intent->state) == BOOKING_STATE_CANCELING;
+
+	change_operation(call, operation, outcome, "parked");
+
+	/* what could not even begin: unknown is reached through creating only */
+	if (booking_state_of(intent->state) == BOOKING_STATE_APPROVED)
+		change_intent(call, intent, "committed", "creating", "in_flight", NULL,
+					  intent->detail);
+	change_intent(call, intent, canceling ? "canceled" : "committed",
+				  canceling ? "canceling" : "unknown", "needs_operator",
+				  outcome->kind == BOOKING_OUTCOME_DIFFERENT ||
+				  outcome->kind == BOOKING_OUTCOME_FOREIGN ? "present" : "unknown",
+				  problem_detail(outcome->problem, outcome->message));
+}
+
+/*
+ * Move an operation to a state in which nothing is due.
+ */
+static void
+change_operation(BookingCall *call, const BookingOperation *operation,
+				 const BookingOutcome *outcome, const char *state)
+{
+	BookingOperationChange change = {0};
+
+	change.operation_id = operation->operation_id;
+	change.from = operation->state;
+	change.state = state;
+	change.next_at = call->now;
+	change.epoch = operation->epoch;
+	change.tries = operation->tries;
+	change.uncertain = operation->uncertain;
+	change.href = outcome->href;
+	change.etag = outcome->etag;
+	change.problem = outcome->problem;
+	change.message = outcome->message;
+	change.now = call->now;
+	if (!booking_store_operation_change(&change))
+		elog(ERROR, "operation " INT64_FORMAT " is not in the state %s any more",
+			 operation->operation_id, operation->state);
+}
+
+/*
+ * Change an intent.
+ */
+static void
+change_intent(BookingCall *call, const BookingIntent *intent,
+			  const char *disposition, const char *state, const char *remote,
+			  const char *event, Jsonb *detail)
+{
+	BookingIntentChange change = {0};
+
+	change.intent_id = intent->intent_id;
+	change.disposition = disposition;
+	change.state = state;
+	change.remote = remote;
+	change.event = event;
+	change.detail = detail;
+	change.role = call->role;
+	change.now = call->now;
+	booking_store_intent_change(&change);
+}
+
+/*
+ * The intent of an operation.
+ */
+static BookingIntent *
+intent_of(const BookingOperation *operation, BookingIdentity *identity)
+{
+	BookingIntent *intent = booking_store_intent_by_id(operation->intent_id,
+													   identity);
+
+	if (intent == NULL)
+		elog(ERROR, "operation " INT64_FORMAT " has no intent",
+			 operation->operation_id);
+	return intent;
+}
+
+/*
+ * The event is gone, or never was: the intent is canceled and holds nothing.
+ */
+static void
+confirm_cancel(BookingCall *call, const BookingIntent *intent,
+			   const BookingIdentity *identity)
+{
+	lock_resources(identity, intent->payload.resources,
+				   intent->payload.nresources, ShareLock);
+	booking_store_reservation_delete(intent->intent_id);
+	change_intent(call, intent, "canceled", "canceled", "confirmed", "absent",
+				  intent->detail);
+}
+
+/*
+ * The intent's event exists.  If its event was that of the predecessor, that
+ * one has moved; if not, the predecessor's is deleted next.
+ */
+static void
+confirm_predecessor(BookingCall *call, const BookingIntent *intent,
+					const BookingIdentity *identity, bool moved)
+{
+	BookingIdentity name = *identity;
+	BookingIntent *predecessor;
+	const char *state;
+
+	if (intent->payload.supersedes == NULL)
+		return;
+	name.intent = intent->payload.supersedes;
+	predecessor = booking_store_intent_read(&name);
+	if (predecessor == NULL ||
+		booking_state_of(predecessor->state) != BOOKING_STATE_CREATED)
+		return;
+	if (moved)
+	{
+		move_reservation(intent, predecessor, identity);
+		state = "canceled";
+	}
+	else
+		state = booking_want_cancel(call, predecessor);
+	booking_claim_end_predecessor(call, predecessor, identity->intent, state);
+}
+
+/*
+ * The old time is no longer real: free what the predecessor held, and hold the
+ * new time whole.  It fits, because both together held at least as much.
+ */
+static void
+move_reservation(const BookingIntent *intent, const BookingIntent *predecessor,
+				 const BookingIdentity *identity)
+{
+	const BookingPayload *payload = &intent->payload;
+	text	  **names = palloc_array(text *, payload->nresources +
+									 predecessor->payload.nresources);
+	int			count = 0;
+	int			found;
+	BookingResource *resources;
+	BookingWish wish = {0};
+	Jsonb	   *collision;
+
+	for (int i = 0; i < payload->nresources; i++)
+		names[count++] = payload->resources[i];
+	for (int i = 0; i < predecessor->payload.nresources; i++)
+		names[count++] = predecessor->payload.resources[i];
+	lock_resources(identity, names, count, ExclusiveLock);
+
+	booking_store_reservation_delete(predecessor->intent_id);
+	booking_store_reservation_delete(intent->intent_id);
+	resources = booking_store_resources_read(identity->tenant,
+											 payload->resources,
+											 payload->nresources, &found);
+	wish.tenant = identity->tenant;
+	wish.intent_id = intent->intent_id;
+	wish.nresources = found;
+	wish.resources = palloc_array(const BookingResource *, found + 1);
+	for (int i = 0; i < found; i++)
+		wish.resources[i] = &resources[i];
+	wish.start = payload->start;
+	wish.end = payload->end;
+	wish.units = payload->units;
+	wish.mode = ExclusiveLock;
+	if (booking_capacity_reserve(&wish, &collision))
+		return;
+
+	/* the buffers have grown since; what is held without them still fits */
+	for (int i = 0; i < found; i++)
+		resources[i].buffer_before = resources[i].buffer_after = 0;
+	if (!booking_capacity_reserve(&wish, &collision))
+		elog(ERROR, "the time that was held for an update is taken");
+}
+
+/*
+ * Lock resources in the order of their numbers, each once.
+ */
+static void
+lock_resources(const BookingIdentity *identity, text **names, int count,
+			   LOCKMODE mode)
+{
+	int			found;
+	BookingResource *resources = booking_store_resources_read(identity->tenant,
+															  names, count,
+															  &found);
+	int64		last = 0;
+
+	for (int i = 0; i < found; i++)
+	{
+		int64		next = PG_INT64_MAX;
+
+		for (int j = 0; j < found; j++)
+		{
+			if (resources[j].resource_id > last)
+				next = Min(next, resources[j].resource_id);
+		}
+		if (next == PG_INT64_MAX)
+			break;
+		booking_lock_resource(next, mode);
+		last = next;
+	}
+}
+
+/*
+ * Why, for people.
+ */
+static Jsonb *
+problem_detail(const char *problem, const char *message)
+{
+	BookingDetail detail;
+
+	booking_detail_begin(&detail);
+	booking_detail_word(&detail, "reason", problem != NULL ? problem : "unknown");
+	if (message != NULL)
+		booking_detail_word(&detail, "message", message);
+	return booking_detail_end(&detail);
+}
+
+/*
+ * When to try again: exponentially later, spread by a quarter so that many do
+ * not come at once, and not before the provider asked for.
+ */
+static TimestampTz
+backoff(const BookingOperation *operation, const BookingOutcome *outcome)
+{
+	double		seconds = BACKOFF_FIRST_SECS;
+
+	for (int i = 0; i < operation->tries && seconds < BACKOFF_LAST_SECS; i++)
+		seconds *= 2;
+	seconds = Min(seconds, BACKOFF_LAST_SECS);
+	seconds *= 0.75 + 0.5 * pg_prng_double(&pg_global_prng_state);
+	if (outcome->retry_after > 0)
+		seconds = Max(seconds, Min(outcome->retry_after, RETRY_AFTER_LAST_SECS));
+	return booking_call_hold_clock() + (TimestampTz) (seconds * USECS_PER_SEC);
+}

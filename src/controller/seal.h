@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * seal.h
+ *	  credentials at rest
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/seal.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_SEAL_H
+#define BOOKING_SEAL_H
+
+#include "postgres.h"
+
+extern bytea *booking_seal(const char *plain, size_t len, const char *context,
+						   bool *sealed);
+extern char *booking_seal_context(const text *tenant, const text *account);
+extern char *booking_unseal(const bytea *secret, bool sealed,
+							const char *context);
+
+#endif							/* BOOKING_SEAL_H */

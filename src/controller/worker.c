@@ -1,0 +1,437 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  the worker of one database
+ *
+ * One loop: lease what is due, send, wait for answers or a wake-up, record
+ * outcomes.  HTTP is in no transaction, and every wait is on the latch, so the
+ * worker answers shutdown, DROP DATABASE and barriers at once.
+ *
+ * An error ends the transaction it happened in and is logged; the loop goes on
+ * after a pause that grows.  Everything untrusted is parsed by the codec,
+ * which has no errors to throw.
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_extension.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "controller/account_check.h"
+#include "controller/dispatch.h"
+#include "controller/session.h"
+#include "controller/shared.h"
+#include "controller/site.h"
+#include "controller/wake.h"
+#include "guc.h"
+#include "ledger/lock.h"
+#include "net/http.h"
+#include "store/extension.h"
+#include "store/operation.h"
+
+PGDLLEXPORT void booking_worker_main(Datum arg);
+
+#define CONTENDED_MS 50
+#define LOCK_TRIES 20
+#define UNWOKEN_POLL_MS 1000
+#define ERROR_FIRST_MS 1000
+#define ERROR_LAST_MS 60000
+
+typedef enum RoundResult
+{
+	ROUND_GONE,					/* no extension: leave */
+	ROUND_CONTENDED,			/* the extension is being changed */
+	ROUND_PAUSED,				/* not armed, or told not to send */
+	ROUND_WORKED
+} RoundResult;
+
+static bool become_worker(void);
+static bool extension_present(void);
+static RoundResult work_round(bool recovered);
+static RoundResult enter_extension(void);
+static void leave_extension(void);
+static void record_outcomes(void);
+static long wait_time(RoundResult result);
+static void report_state(RoundResult result);
+static bool idle_too_long(void);
+static void run_loop(BookingHttpEngine *engine);
+static RoundResult after_error(void);
+static const char *unfit(void);
+
+static char pause_reason[BOOKING_REASON_LEN] = "";
+static LOCKTAG extension_lock;
+static bool extension_locked = false;
+static bool next_known = false;
+static TimestampTz next_due = 0;
+
+/*
+ * Entry point.  arg is the database.
+ */
+void
+booking_worker_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	BookingHttpEngine *engine;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	if (booking_shared_worker_attach(database) != 0)
+		proc_exit(0);
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+	pgstat_report_appname("booking worker");
+	booking_session_init();
+
+	if (!become_worker())
+		proc_exit(0);
+	booking_shared_worker_report(BOOKING_WORKER_IDLE, 0, NULL);
+	engine = booking_http_create();
+	booking_dispatch_init(engine);
+	booking_account_check_init(engine);
+	run_loop(engine);
+	proc_exit(0);
+}
+
+/*
+ * Find the extension and take the lock of the one worker; false if there is
+ * nothing to do here.  An earlier worker that is just ending may still have
+ * the lock, so it is asked for a few times.
+ */
+static bool
+become_worker(void)
+{
+	bool		present;
+	bool		locked = false;
+
+	for (int i = 0; i < LOCK_TRIES; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		StartTransactionCommand();
+		present = extension_present();
+		locked = present && booking_lock_worker_try();
+		CommitTransactionCommand();
+		if (!present || locked)
+			break;
+		ResetLatch(MyLatch);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 CONTENDED_MS, PG_WAIT_EXTENSION);
+	}
+	return locked;
+}
+
+/*
+ * Is there something to work on?  A database that became a template, or is
+ * closed to connections, is to be left alone: see launcher.c.
+ */
+static bool
+extension_present(void)
+{
+	HeapTuple	tuple;
+	bool		ours;
+
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	ours = ((Form_pg_database) GETSTRUCT(tuple))->datallowconn &&
+		!((Form_pg_database) GETSTRUCT(tuple))->datistemplate;
+	ReleaseSysCache(tuple);
+	return ours && booking_store_extension_version() != NULL;
+}
+
+/*
+ * The loop.  Errors of one round end that round only.
+ */
+static void
+run_loop(BookingHttpEngine *engine)
+{
+	volatile bool recovered = false;
+	volatile long error_wait = 0;
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "booking worker",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	for (;;)
+	{
+		volatile long wait = CONTENDED_MS;
+		volatile RoundResult result = ROUND_WORKED;
+
+		/* before looking for work, so that no wake-up is lost */
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		if (booking_shared_held(MyDatabaseId))
+			return;
+
+		MemoryContextSwitchTo(context);
+		PG_TRY();
+		{
+			result = work_round(recovered);
+			recovered = recovered || result == ROUND_WORKED;
+			booking_dispatch_start();
+			booking_account_check_start();
+			wait = wait_time(result);
+			error_wait = 0;
+		}
+		PG_CATCH();
+		{
+			MemoryContextSwitchTo(context);
+			result = after_error();
+			error_wait = error_wait == 0 ? ERROR_FIRST_MS :
+				Min(error_wait * 2, ERROR_LAST_MS);
+			wait = error_wait;
+		}
+		PG_END_TRY();
+		MemoryContextSwitchTo(context);
+		MemoryContextReset(context);
+
+		if (result == ROUND_GONE)
+			return;
+		report_state(result);
+		if (idle_too_long())
+			return;
+		booking_http_wait(engine, wait, PG_WAIT_EXTENSION);
+	}
+}
+
+/*
+ * Clean up after an error, and report it: unless its cause is that the
+ * extension was dropped while the round was under way, which is no trouble.
+ */
+static RoundResult
+after_error(void)
+{
+	ErrorData  *error = CopyErrorData();
+	bool		present;
+
+	FlushErrorState();
+	booking_session_abort();
+	leave_extension();
+	booking_dispatch_forget();
+
+	StartTransactionCommand();
+	present = extension_present();
+	CommitTransactionCommand();
+	if (!present)
+		return ROUND_GONE;
+	error->elevel = LOG;
+	ThrowErrorData(error);
+	return ROUND_WORKED;
+}
+
+/*
+ * Has there been nothing to do for so long that a worker which nobody
+ * preloaded should leave, so that its database can be dropped?
+ */
+static bool
+idle_too_long(void)
+{
+	static TimestampTz idle_since = 0;
+
+	if (booking_shared_present())
+		return false;
+	if (idle_since == 0 || booking_dispatch_in_flight() > 0 || next_known)
+		idle_since = GetCurrentTimestamp();
+	return TimestampDifferenceExceeds(idle_since, GetCurrentTimestamp(),
+									  booking_idle_exit * 1000);
+}
+
+/*
+ * One round of transactions: record what came, lease what is due.
+ */
+static RoundResult
+work_round(bool recovered)
+{
+	BookingCall call;
+	const char *reason;
+	RoundResult result = enter_extension();
+
+	if (result != ROUND_WORKED)
+		return result;
+	if (booking_dispatch_finished() || booking_account_check_finished())
+		record_outcomes();
+
+	booking_session_begin(&call, "leasing operations");
+	if (!booking_worker)
+		reason = "booking.worker is off";
+	else
+		reason = booking_site_disarmed();
+	if (reason == NULL)
+	{
+		if (!recovered)
+			(void) booking_store_operations_recover(call.now);
+		(void) booking_dispatch_lease(&call);
+		booking_account_check_lease(&call);
+		next_known = booking_store_operation_next_due(&next_due);
+	}
+	else
+	{
+		result = ROUND_PAUSED;
+		next_known = false;
+	}
+	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
+	booking_session_commit(&call);
+	leave_extension();
+	return result;
+}
+
+/*
+ * Lock the extension for a round, before anything in it: DROP EXTENSION takes
+ * the same lock first, and would else meet our locks on relations in an order
+ * of its own, and one of us would be a victim.  Not waited for, since answers
+ * of providers come meanwhile.
+ */
+static RoundResult
+enter_extension(void)
+{
+	RoundResult result = ROUND_WORKED;
+	const char *reason;
+	Oid			extension;
+
+	StartTransactionCommand();
+	extension = get_extension_oid("booking", true);
+	if (!extension_present())
+		result = ROUND_GONE;
+	else if ((reason = unfit()) != NULL)
+	{
+		result = ROUND_PAUSED;
+		strlcpy(pause_reason, reason, sizeof(pause_reason));
+		next_known = false;
+	}
+	else
+	{
+		SET_LOCKTAG_OBJECT(extension_lock, MyDatabaseId, ExtensionRelationId,
+						   extension, 0);
+		if (LockAcquire(&extension_lock, AccessShareLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+			result = ROUND_CONTENDED;
+		else
+			extension_locked = true;
+
+		/* what was dropped before we had the lock */
+		if (extension_locked && get_extension_oid("booking", true) != extension)
+		{
+			leave_extension();
+			result = ROUND_CONTENDED;
+		}
+	}
+	CommitTransactionCommand();
+	return result;
+}
+
+/*
+ * Give the lock of the extension back, if we have it.
+ */
+static void
+leave_extension(void)
+{
+	if (extension_locked)
+		LockRelease(&extension_lock, AccessShareLock, true);
+	extension_locked = false;
+}
+
+/*
+ * Why the objects of this database are not those that the library works on;
+ * NULL if they are.
+ */
+static const char *
+unfit(void)
+{
+	char	   *version = booking_store_extension_version();
+
+	if (strcmp(version, BOOKING_SQL_VERSION) == 0)
+		return NULL;
+	return psprintf("the objects are of version %s, the library of " BOOKING_SQL_VERSION
+					": ALTER EXTENSION booking UPDATE", version);
+}
+
+/*
+ * Record outcomes in a transaction of their own.
+ */
+static void
+record_outcomes(void)
+{
+	BookingCall call;
+
+	booking_session_begin(&call, "recording outcomes");
+	booking_dispatch_apply(&call);
+	booking_account_check_record(&call);
+	booking_session_commit(&call);
+	booking_dispatch_applied();
+}
+
+/*
+ * Milliseconds to wait for answers or a wake-up.
+ */
+static long
+wait_time(RoundResult result)
+{
+	long		wait = booking_poll_interval * 1000L;
+
+	/* without shared memory nobody can wake us */
+	if (!booking_shared_present())
+		wait = Min(wait, UNWOKEN_POLL_MS);
+	if (result == ROUND_CONTENDED)
+		return Min(wait, CONTENDED_MS * 4);
+	if (result != ROUND_WORKED)
+		return wait;
+	if (booking_dispatch_contended() || booking_dispatch_finished())
+		return CONTENDED_MS;
+	if (next_known)
+	{
+		TimestampTz now = booking_call_hold_clock();
+
+		if (next_due <= now)
+			return booking_dispatch_in_flight() > 0 ? CONTENDED_MS : CONTENDED_MS * 20;
+		wait = Min(wait, (long) ((next_due - now) / 1000) + 1);
+	}
+	return wait;
+}
+
+/*
+ * Show what the worker is at.
+ */
+static void
+report_state(RoundResult result)
+{
+	int			in_flight = booking_dispatch_in_flight();
+
+	if (result == ROUND_PAUSED)
+	{
+		booking_shared_worker_report(BOOKING_WORKER_PAUSED, in_flight, pause_reason);
+		pgstat_report_activity(STATE_IDLE, pause_reason);
+		return;
+	}
+	booking_shared_worker_report(in_flight > 0 ? BOOKING_WORKER_BUSY : BOOKING_WORKER_IDLE,
+								 in_flight, NULL);
+	if (in_flight > 0)
+	{
+		char		activity[64];
+
+		snprintf(activity, sizeof(activity), "%d operation(s) in flight", in_flight);
+		pgstat_report_activity(STATE_IDLE, activity);
+	}
+}

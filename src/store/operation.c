@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * operation.c
+ *	  statements on booking.operation and booking.attempt
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/operation.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "store/operation.h"
+#include "store/plan.h"
+
+#define OPERATION_COLUMNS \
+	"o.operation_id, o.intent_id, o.previous_id, o.generation, o.sequence," \
+	" o.epoch, o.tries, o.uncertain, o.tenant, o.account, o.calendar, o.kind," \
+	" o.state, o.event_id, o.href, o.etag, o.body, o.next_at, o.problem," \
+	" o.message"
+#define OPERATION_COLUMN_COUNT 20
+
+#define FINAL_STATES "('confirmed', 'rejected', 'dropped')"
+
+static void operation_from_row(uint64 row, BookingOperation *operation);
+static char *column_cstring(uint64 row, int column);
+static bytea *column_bytea(uint64 row, int column);
+static void bind_cstring(Datum *values, bool *nulls, int param,
+						 const char *string);
+
+/*
+ * Record an operation in the state waiting and return its number.
+ */
+int64
+booking_store_operation_insert(const BookingOperation *operation,
+							   TimestampTz now)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.operation (intent_id, previous_id, created_at,"
+		" changed_at, next_at, generation, sequence, tenant, account, calendar,"
+		" kind, event_id, href, etag)"
+		" VALUES ($1, $2, $3, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+		" RETURNING operation_id",
+		{INT8OID, INT8OID, TIMESTAMPTZOID, INT4OID, INT4OID, TEXTOID, TEXTOID,
+			TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
+	};
+	Datum		values[12];
+	bool		nulls[12] = {0};
+
+	values[0] = Int64GetDatum(operation->intent_id);
+	values[1] = Int64GetDatum(operation->previous_id);
+	nulls[1] = operation->previous_id == 0;
+	values[2] = TimestampTzGetDatum(now);
+	values[3] = Int32GetDatum(operation->generation);
+	values[4] = Int32GetDatum(operation->sequence);
+	bind_cstring(values, nulls, 5, operation->tenant);
+	bind_cstring(values, nulls, 6, operation->account);
+	bind_cstring(values, nulls, 7, operation->calendar);
+	bind_cstring(values, nulls, 8, operation->kind);
+	bind_cstring(values, nulls, 9, operation->event_id);
+	bind_cstring(values, nulls, 10, operation->href);
+	bind_cstring(values, nulls, 11, operation->etag);
+	booking_plan_run(&plan, values, nulls, 0);
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
+ * The newest operation of an intent, or NULL.
+ */
+BookingOperation *
+booking_store_operation_newest(int64 intent_id)
+{
+	static BookingPlan plan = {
+		"SELECT " OPERATION_COLUMNS
+		"  FROM booking.operation o"
+		" WHERE o.intent_id = $1"
+		" ORDER BY o.operation_id DESC LIMIT 1",
+		{INT8OID}
+	};
+	Datum		values[1];
+	BookingOperation *operation;
+
+	values[0] = Int64GetDatum(intent_id);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return NULL;
+	operation = palloc0_object(BookingOperation);
+	operation_from_row(0, operation);
+	return operation;
+}
+
+/*
+ * An operation by number, or NULL.
+ */
+BookingOperation *
+booking_store_operation_read(int64 operation_id)
+{
+	static BookingPlan plan = {
+		"SELECT " OPERATION_COLUMNS
+		"  FROM booking.operation o"
+		" WHERE o.operation_id = $1",
+		{INT8OID}
+	};
+	Datum		values[1];
+	BookingOperation *operation;
+
+	values[0] = Int64GetDatum(operation_id);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return NULL;
+	operation = palloc0_object(BookingOperation);
+	operation_from_row(0, operation);
+	return operation;
+}
+
+/*
+ * Does an operation that is not final follow this one on the same event?
+ */
+bool
+booking_store_operation_followed(int64 operation_id)
+{
+	static BookingPlan plan = {
+		"SELECT FROM booking.operation o"
+		" WHERE o.previous_id = $1 AND o.state NOT IN " FINAL_STATES,
+		{INT8OID}
+	};
+	Datum		values[1];
+
+	values[0] = Int64GetDatum(operation_id);
+	return booking_plan_run(&plan, values, NULL, 1) > 0;
+}
+
+/*
+ * List of int64 pointers: operations that are due, oldest first.  Left out are
+ * those of accounts that are parked, blocked or named (as tenant, line feed,
+ * account), and those whose event has an
+ * earlier operation that is not settled.
+ */
+List *
+booking_store_operations_due(TimestampTz now, ArrayType *without, int limit)
+{
+	static BookingPlan plan = {
+		"SELECT o.operation_id FROM booking.operation o"
+		"  JOIN booking.account a"
+		"    ON a.tenant = o.tenant AND a.account = o.account"
+		" WHERE o.state IN ('waiting', 'unknown') AND o.next_at <= $1"
+		"   AND NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
+		"   AND concat(o.tenant, E'\\n', o.account) <> ALL ($3)"
+		"   AND NOT EXISTS (SELECT FROM booking.operation p"
+		"    WHERE p.operation_id = o.previous_id"
+		"      AND p.state NOT IN " FINAL_STATES ")"
+		" ORDER BY o.next_at LIMIT $2",
+		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID}
+	};
+	Datum		values[3];
+	List	   *due = NIL;
+	uint64		count;
+
+	values[0] = TimestampTzGetDatum(now);
+	values[1] = Int64GetDatum(limit);
+	values[2] = PointerGetDatum(without);
+	count = booking_plan_run(&plan, values, NULL, 0);
+	for (uint64 i = 0; i < count; i++)
+	{
+		int64	   *id = palloc_object(int64);
+
+		*id = DatumGetInt64(booking_plan_column(i, 1, NULL));
+		due = lappend(due, id);
+	}
+	return due;
+}
+
+/*
+ * An operation with everything needed to carry it out, or NULL when its
+ * calendar or account is gone.
+ */
+BookingLease *
+booking_store_lease_read(int64 operation_id)
+{
+	static BookingPlan plan = {
+		"SELECT " OPERATION_COLUMNS ", i.principal, i.intent, i.state, i.during,"
+		" i.terms, p.body, a.provider, a.base_url, c.remote_id, s.sealed,"
+		" s.secret"
+		"  FROM booking.operation o"
+		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
+		"  JOIN booking.account a"
+		"    ON a.tenant = o.tenant AND a.account = o.account"
+		"  JOIN booking.calendar c"
+		"    ON c.tenant = o.tenant AND c.calendar = o.calendar"
+		"  LEFT JOIN booking.operation p ON p.operation_id = o.previous_id"
+		"  LEFT JOIN booking.credential s"
+		"    ON s.tenant = o.tenant AND s.account = o.account"
+		" WHERE o.operation_id = $1",
+		{INT8OID}
+	};
+	const int	first = OPERATION_COLUMN_COUNT + 1;
+	Datum		values[1];
+	BookingLease *lease;
+	BookingPayload *payload;
+
+	values[0] = Int64GetDatum(operation_id);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+		return NULL;
+	lease = palloc0_object(BookingLease);
+	payload = &lease->payload;
+	operation_from_row(0, &lease->operation);
+	lease->principal = column_cstring(0, first);
+	lease->intent = column_cstring(0, first + 1);
+	lease->intent_state = column_cstring(0, first + 2);
+	payload->has_during = true;
+	booking_range_bounds(booking_plan_column(0, first + 3, NULL),
+						 &payload->start, &payload->end);
+	payload->terms = DatumGetJsonbP(booking_plan_column(0, first + 4, NULL));
+	lease->previous_body = column_bytea(0, first + 5);
+	lease->provider = column_cstring(0, first + 6);
+	lease->base_url = column_cstring(0, first + 7);
+	lease->remote_id = column_cstring(0, first + 8);
+	lease->sealed = DatumGetBool(booking_plan_column(0, first + 9, NULL));
+	lease->secret = column_bytea(0, first + 10);
+	return lease;
+}
+
+/*
+ * Change the state of an operation; returns false, and does nothing, if it is
+ * not in the state it is expected in.
+ */
+bool
+booking_store_operation_change(const BookingOperationChange *change)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET state = $3, next_at = $4, epoch = $5,"
+		" tries = $6, uncertain = $7, href = coalesce($8, href),"
+		" etag = coalesce($9, etag), body = coalesce($10, body),"
+		" problem = $11, message = $12, changed_at = $13"
+		" WHERE operation_id = $1 AND state = $2",
+		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT4OID, INT4OID, BOOLOID,
+			TEXTOID, TEXTOID, BYTEAOID, TEXTOID, TEXTOID, TIMESTAMPTZOID}
+	};
+	Datum		values[13];
+	bool		nulls[13] = {0};
+
+	values[0] = Int64GetDatum(change->operation_id);
+	bind_cstring(values, nulls, 1, change->from);
+	bind_cstring(values, nulls, 2, change->state);
+	values[3] = TimestampTzGetDatum(change->next_at);
+	values[4] = Int32GetDatum(change->epoch);
+	values[5] = Int32GetDatum(change->tries);
+	values[6] = BoolGetDatum(change->uncertain);
+	bind_cstring(values, nulls, 7, change->href);
+	bind_cstring(values, nulls, 8, change->etag);
+	booking_plan_bind(values, nulls, 9, change->body);
+	bind_cstring(values, nulls, 10, change->problem);
+	bind_cstring(values, nulls, 11, change->message);
+	values[12] = TimestampTzGetDatum(change->now);
+	return booking_plan_run(&plan, values, nulls, 0) == 1;
+}
+
+/*
+ * Give up an operation that was never sent.
+ */
+void
+booking_store_operation_drop(int64 operation_id, TimestampTz now)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET state = 'dropped', changed_at = $2"
+		" WHERE operation_id = $1 AND state IN ('waiting', 'checking')",
+		{INT8OID, TIMESTAMPTZOID}
+	};
+	Datum		values[2];
+
+	values[0] = Int64GetDatum(operation_id);
+	values[1] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * Take over what a worker that is proven dead left: what it was sending may
+ * have taken effect, what it was reading has not changed anything.  Returns
+ * how many there were.  The intents of the first kind are unknown.
+ */
+int
+booking_store_operations_recover(TimestampTz now)
+{
+	static BookingPlan sent = {
+		"WITH o AS (UPDATE booking.operation SET state = 'unknown',"
+		"  uncertain = true, next_at = $1, changed_at = $1"
+		"  WHERE state = 'sending' RETURNING intent_id)"
+		" UPDATE booking.intent i SET"
+		"  state = CASE i.state WHEN 'creating' THEN 'unknown' ELSE i.state END,"
+		"  remote = 'pending_reconciliation', event = 'unknown',"
+		"  revision = revision + 1, changed_at = $1, changed_role = current_user"
+		"  FROM o WHERE i.intent_id = o.intent_id"
+		"   AND i.state IN ('creating', 'canceling')",
+		{TIMESTAMPTZOID}
+	};
+	static BookingPlan checked = {
+		"UPDATE booking.operation SET state = 'waiting', changed_at = $1"
+		" WHERE state = 'checking'",
+		{TIMESTAMPTZOID}
+	};
+	static BookingPlan looked = {
+		"UPDATE booking.operation SET state = 'unknown', changed_at = $1"
+		" WHERE state = 'reconciling'",
+		{TIMESTAMPTZOID}
+	};
+	Datum		values[1];
+	int			count;
+
+	values[0] = TimestampTzGetDatum(now);
+	count = (int) booking_plan_run(&sent, values, NULL, 0);
+	count += (int) booking_plan_run(&checked, values, NULL, 0);
+	count += (int) booking_plan_run(&looked, values, NULL, 0);
+	return count;
+}
+
+/*
+ * When the next operation will be due; false if none waits.
+ */
+bool
+booking_store_operation_next_due(TimestampTz *next_at)
+{
+	static BookingPlan plan = {
+		"SELECT o.next_at FROM booking.operation o"
+		" WHERE o.state IN ('waiting', 'unknown')"
+		" ORDER BY o.next_at LIMIT 1",
+		{InvalidOid}
+	};
+
+	if (booking_plan_run(&plan, NULL, NULL, 1) == 0)
+		return false;
+	*next_at = DatumGetTimestampTz(booking_plan_column(0, 1, NULL));
+	return true;
+}
+
+/*
+ * How many operations wait for the worker.
+ */
+int64
+booking_store_operations_open(void)
+{
+	static BookingPlan plan = {
+		"SELECT count(*) FROM booking.operation o"
+		" WHERE o.state IN ('waiting', 'unknown')",
+		{InvalidOid}
+	};
+
+	booking_plan_run(&plan, NULL, NULL, 0);
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
+ * Add a line of evidence.
+ */
+void
+booking_store_attempt(int64 operation_id, int32 epoch, const char *phase,
+					  const char *mark, int status, const char *problem,
+					  const char *message, TimestampTz now)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.attempt (operation_id, epoch, phase, mark, status,"
+		" problem, message, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		{INT8OID, INT4OID, TEXTOID, TEXTOID, INT4OID, TEXTOID, TEXTOID,
+			TIMESTAMPTZOID}
+	};
+	Datum		values[8];
+	bool		nulls[8] = {0};
+
+	values[0] = Int64GetDatum(operation_id);
+	values[1] = Int32GetDatum(epoch);
+	bind_cstring(values, nulls, 2, phase);
+	bind_cstring(values, nulls, 3, mark);
+	values[4] = Int32GetDatum(status);
+	nulls[4] = status == 0;
+	bind_cstring(values, nulls, 5, problem);
+	bind_cstring(values, nulls, 6, message);
+	values[7] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, nulls, 0);
+}
+
+/*
+ * Fill a struct from a row whose columns begin with OPERATION_COLUMNS.
+ */
+static void
+operation_from_row(uint64 row, BookingOperation *operation)
+{
+	operation->operation_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
+	operation->intent_id = DatumGetInt64(booking_plan_column(row, 2, NULL));
+	operation->previous_id = DatumGetInt64(booking_plan_column(row, 3, NULL));
+	operation->generation = DatumGetInt32(booking_plan_column(row, 4, NULL));
+	operation->sequence = DatumGetInt32(booking_plan_column(row, 5, NULL));
+	operation->epoch = DatumGetInt32(booking_plan_column(row, 6, NULL));
+	operation->tries = DatumGetInt32(booking_plan_column(row, 7, NULL));
+	operation->uncertain = DatumGetBool(booking_plan_column(row, 8, NULL));
+	operation->tenant = column_cstring(row, 9);
+	operation->account = column_cstring(row, 10);
+	operation->calendar = column_cstring(row, 11);
+	operation->kind = column_cstring(row, 12);
+	operation->state = column_cstring(row, 13);
+	operation->event_id = column_cstring(row, 14);
+	operation->href = column_cstring(row, 15);
+	operation->etag = column_cstring(row, 16);
+	operation->body = column_bytea(row, 17);
+	operation->next_at = DatumGetTimestampTz(booking_plan_column(row, 18, NULL));
+	operation->problem = column_cstring(row, 19);
+	operation->message = column_cstring(row, 20);
+}
+
+/*
+ * A text column as a C string, NULL if it is NULL.
+ */
+static char *
+column_cstring(uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = booking_plan_column(row, column, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/*
+ * A bytea column, NULL if it is NULL.
+ */
+static bytea *
+column_bytea(uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = booking_plan_column(row, column, &isnull);
+
+	return isnull ? NULL : DatumGetByteaPP(value);
+}
+
+/*
+ * Bind a text parameter to a C string or, when that is NULL, to NULL.
+ */
+static void
+bind_cstring(Datum *values, bool *nulls, int param, const char *string)
+{
+	booking_plan_bind(values, nulls, param,
+					  string != NULL ? cstring_to_text(string) : NULL);
+}

@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * operation.h
+ *	  provider effects that are wanted, and the tries to bring them about
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/operation.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_OPERATION_H
+#define BOOKING_OPERATION_H
+
+#include "nodes/pg_list.h"
+
+#include "store/record.h"
+
+/* a row of booking.operation; texts are terminated, NULL where the column is */
+typedef struct BookingOperation
+{
+	int64		operation_id;
+	int64		intent_id;
+	int64		previous_id;	/* 0: none */
+	int32		generation;
+	int32		sequence;
+	int32		epoch;
+	int32		tries;
+	bool		uncertain;
+	char	   *tenant;
+	char	   *account;
+	char	   *calendar;
+	char	   *kind;
+	char	   *state;
+	char	   *event_id;
+	char	   *href;
+	char	   *etag;
+	bytea	   *body;			/* NULL: not made yet */
+	TimestampTz next_at;
+	char	   *problem;
+	char	   *message;
+} BookingOperation;
+
+/* an operation that was leased, with what is needed to carry it out */
+typedef struct BookingLease
+{
+	BookingOperation operation;
+	char	   *principal;
+	char	   *intent;
+	char	   *intent_state;
+	BookingPayload payload;
+	bytea	   *previous_body;	/* what we last left there, NULL nothing */
+	char	   *provider;
+	char	   *base_url;
+	char	   *remote_id;
+	bool		sealed;
+	bytea	   *secret;			/* NULL: no credential */
+} BookingLease;
+
+/* what a transition changes; NULL pointers leave the column as it is */
+typedef struct BookingOperationChange
+{
+	int64		operation_id;
+	const char *from;			/* state it must have, else nothing happens */
+	const char *state;
+	TimestampTz next_at;
+	int32		epoch;
+	int32		tries;
+	bool		uncertain;
+	const char *href;
+	const char *etag;
+	bytea	   *body;
+	const char *problem;		/* replaces the column, NULL included */
+	const char *message;		/* likewise */
+	TimestampTz now;
+} BookingOperationChange;
+
+extern int64 booking_store_operation_insert(const BookingOperation *operation,
+											TimestampTz now);
+extern BookingOperation *booking_store_operation_newest(int64 intent_id);
+extern BookingOperation *booking_store_operation_read(int64 operation_id);
+extern bool booking_store_operation_followed(int64 operation_id);
+extern List *booking_store_operations_due(TimestampTz now, ArrayType *without,
+										  int limit);
+extern BookingLease *booking_store_lease_read(int64 operation_id);
+extern bool booking_store_operation_change(const BookingOperationChange *change);
+extern void booking_store_operation_drop(int64 operation_id, TimestampTz now);
+extern int	booking_store_operations_recover(TimestampTz now);
+extern bool booking_store_operation_next_due(TimestampTz *next_at);
+extern int64 booking_store_operations_open(void);
+extern void booking_store_attempt(int64 operation_id, int32 epoch,
+								  const char *phase, const char *mark,
+								  int status, const char *problem,
+								  const char *message, TimestampTz now);
+
+#endif							/* BOOKING_OPERATION_H */
