@@ -507,10 +507,22 @@ sub changed
 	return { %$call, payload => \%payload };
 }
 
+sub is_proposed
+{
+	my ($call) = @_;
+	my $intent = $model->find(@{ $call->{identity} });
+	return $intent && $intent->{state} eq 'proposed';
+}
+
 sub random_intent_call
 {
 	my ($function) = @_;
-	my $call = earlier(@done);
+	my @calls = @done[ -(@done > 400 ? 400 : @done) .. -1 ];
+
+	# Decisions are mostly about what waits for one.
+	@calls = grep { is_proposed($_) } @calls
+	  if $function =~ /^(?:approve|reject)$/ && chance(75);
+	my $call = earlier(@calls ? @calls : @done);
 	my $intent = $model->find(@{ $call->{identity} });
 	my $version = $intent ? $intent->{version} : 1;
 
@@ -561,7 +573,7 @@ sub operate
 
 	if (($dice -= 5) < 0)
 	{
-		my $allowed = chance(65) ? 1 : 0;
+		my $allowed = chance(80) ? 1 : 0;
 		$name = undef if chance(30);
 		return administer(
 			defined $name ? 'permit' : 'permit_all',

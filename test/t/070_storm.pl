@@ -12,13 +12,16 @@
 #   booked (R2); a hold keeps everybody else out while it lives, and nobody once
 #   it has expired, without any job having run (R3);
 # - a revoke, or an unbinding of the callers' role, that has committed is never
-#   followed by the commit of a claim it forbids (R7);
+#   followed by the commit of a claim it forbids, nor is a lowered capacity by
+#   one that exceeds it, whatever a backend remembers (R7, R25);
 # - under a mix of claims, cancels, reschedules and claims over two resources no
 #   instant exceeds the capacity, every answer "committed" still stands, and
 #   booking_check() finds nothing (R7, R10, R39).
 # What callers may see: at READ COMMITTED no error at all; at the other levels
 # 40001 and nothing else, and the retry ends right (R18).  The server's log
-# counts the errors, because pgbench does not say which ones it retried.
+# counts the errors, because pgbench does not say which ones it retried.  At
+# SERIALIZABLE they are many here, since the server notes reads by pages and the
+# tables are small; with 50,000 intents present it is one claim in 200.
 
 use strict;
 use warnings FATAL => 'all';
@@ -37,7 +40,8 @@ my @levels = ('read committed', 'repeatable read', 'serializable');
 
 my $node = booking_node('storm',
 	conf => "log_line_prefix = '%m [%p] %e '\n"
-	  . "max_connections = 50\ntrack_commit_timestamp = on");
+	  . "max_connections = 50\ntrack_commit_timestamp = on\n"
+	  . "max_prepared_transactions = 1\nmax_locks_per_transaction = 512");
 my $session = session($node);
 
 $session->query('CREATE EXTENSION booking CASCADE');
@@ -46,7 +50,7 @@ $session->query(
 CREATE TABLE answer (tenant text, stage text, n int, intent text,
 	disposition text, receipt text)});
 
-# Quarters of an hour of one day, so that scripts need only numbers.
+# Quarters of an hour from one instant on, so that scripts need only numbers.
 $session->query(
 	q{
 CREATE FUNCTION span(start int, quarters int) RETURNS tstzrange
@@ -182,7 +186,7 @@ SELECT '$tenant', '$stage', :n, $intent, expect(c.disposition, $allowed), $recei
 }
 
 # One thing wanted by all sixteen: a new one in each round.
-my $rounds = size(25, 1000);
+my $rounds = size(16, 300);
 my $own = q{'c' || :client_id || '-' || :n};
 my $slot = q{span(:n * 4, 4)};
 
@@ -328,7 +332,7 @@ foreach my $kind (
 		$session->query("SELECT booking_resource_put('$tenant', 'room')");
 		$session->query("SELECT booking_bind_role('storm_app', '$tenant')");
 		storm($name, $level,
-			size(60, 1000),
+			size(40, 1000),
 			{
 				"BEGIN;\nSET LOCAL ROLE storm_app;" . $claim =~ s/(?=\\set)/COMMIT;\n/r => 8,
 				$toggle->($close, 'false') => 1,
@@ -357,10 +361,86 @@ SELECT count(*)
 	}
 }
 
+# What a backend remembers of permissions, bindings and resources has to be
+# right under the locks.  A commit is visible before its messages reach other
+# backends and before it gives its locks back.  COMMIT PREPARED removes files
+# in between; with many of them a call can come in just then: it knows the old
+# value, sees nothing new when it begins, and waits for the lock.
+{
+	my $writer = session($node);
+	my $reader = session($node);
+	my $files = 100;
+	my $claim = sub {
+		my ($intent, $start) = @_;
+		return "SELECT disposition FROM booking_claim('memory', 'ann', '$intent', 'room', span($start, 4))";
+	};
+	my $start = 0;
+	my $within = 0;
+
+	$session->query("SELECT booking_resource_put('memory', 'room')");
+	foreach my $round (1 .. size(2, 20))
+	{
+		foreach my $case (
+			[
+				'permission',
+				"booking_permit('memory', 'ann', 'room', %s)",
+				'false', 'true',
+				"NOT allowed FROM booking.permission WHERE tenant = 'memory'",
+				'denied'
+			],
+			[
+				'binding',
+				"booking_%s_role('storm_app', 'memory')",
+				'unbind', 'bind',
+				"count(*) = 0 FROM booking.role_binding WHERE tenant = 'memory'",
+				'denied'
+			],
+			[
+				'capacity',
+				"booking_resource_put('memory', 'room', %s)",
+				'1', '2',
+				"capacity = 1 FROM booking.resource WHERE tenant = 'memory'",
+				'resource_conflict'
+			])
+		{
+			my ($name, $call, $close, $open, $closed, $expected) = @$case;
+
+			$session->query("SELECT booking_permit('memory', 'ann', 'room')");
+			$session->query("SELECT booking_bind_role('storm_app', 'memory')");
+			$session->query('SELECT ' . sprintf($call, $open));
+			$session->query("DO 'BEGIN FOR i IN 1..$files LOOP EXECUTE format(''CREATE TABLE gone_%s (id text PRIMARY KEY)'', i); END LOOP; END'");
+			$writer->query('BEGIN');
+			$writer->query("DO 'BEGIN FOR i IN 1..$files LOOP EXECUTE format(''DROP TABLE gone_%s'', i); END LOOP; END'");
+
+			# The reader learns the old values; one unit of two stays free.
+			$reader->query('SET ROLE storm_app');
+			$start += 4;
+			is($reader->query($claim->("m$start a", $start)),
+				'committed', "round $round: $name allows");
+
+			$writer->query('SELECT ' . sprintf($call, $close));
+			$writer->query("PREPARE TRANSACTION 'memory'");
+			$writer->send("COMMIT PREPARED 'memory'");
+			wait_until("the change of the $name is visible",
+				sub { $session->query("SELECT $closed") eq 't' });
+			$reader->send($claim->("m$start b", $name eq 'capacity' ? $start : $start + 2000));
+			$within++ unless $writer->is_ready;
+			is($reader->receive->{lines}[0],
+				$expected, "round $round: a change of the $name is obeyed");
+			$writer->receive;
+		}
+	}
+	cmp_ok($within, '>', 0, 'calls came in during a commit');
+	figure('calls_within_commit', $within);
+	is_clean($session, 'memory');
+	$writer->quit;
+	$reader->quit;
+}
+
 # The mix.  Intents are numbered per client; cancels and reschedules name one
 # of the last few, cancels often somebody else's, which may be one that comes
 # later.  Resource 0 is only used together with another.
-my $transactions = size(60, 2500);
+my $transactions = size(40, 2500);
 
 foreach my $resources (1, 10)
 {

@@ -24,7 +24,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $clients = 16;
-my $transactions = size(150, 6000);
+my $transactions = size(120, 1500);
 my $seed = seed(71);
 
 my $node = booking_node('bulk',
