@@ -90,7 +90,7 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 			else if (!lookup || !provider->absence_is_proof)
 				park(call, operation, outcome);
 			else
-				booking_outcome_resend(call, operation, backoff(operation, outcome));
+				booking_outcome_resend(call, operation, backoff(operation, outcome), false);
 			break;
 
 		case BOOKING_OUTCOME_NOT_EXECUTED:
@@ -160,7 +160,7 @@ met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
 {
 	if (strcmp(operation->kind, "cancel") == 0 && lookup &&
 		outcome->problem != NULL && strcmp(outcome->problem, "still_present") == 0)
-		booking_outcome_resend(call, operation, backoff(operation, outcome));
+		booking_outcome_resend(call, operation, backoff(operation, outcome), false);
 	else if (strcmp(operation->kind, "update") == 0 && !lookup &&
 			 !operation->uncertain)
 		booking_outcome_reject(call, operation, outcome->problem,
@@ -264,11 +264,12 @@ booking_outcome_reject(BookingCall *call, const BookingOperation *operation,
 
 /*
  * It is proven that it has not happened: send the same id again, or, when the
- * intent was canceled meanwhile, let it be.
+ * intent was canceled meanwhile, let it be.  settled says that a person vouches
+ * for it, so that no earlier send is in doubt any more.
  */
 void
 booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
-					   TimestampTz next_at)
+					   TimestampTz next_at, bool settled)
 {
 	BookingIdentity identity;
 	BookingIntent *intent = intent_of(operation, &identity);
@@ -283,7 +284,7 @@ booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
 	change.next_at = next_at;
 	change.epoch = operation->epoch;
 	change.tries = operation->tries + 1;
-	change.uncertain = operation->uncertain;
+	change.uncertain = operation->uncertain && !settled;
 	change.now = call->now;
 	booking_store_operation_change(&change);
 
@@ -293,8 +294,9 @@ booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
 		change_intent(call, intent, "canceled", "canceling", "not_attempted",
 					  "present", intent->detail);
 	else
-		change_intent(call, intent, "committed", "unknown",
-					  "pending_reconciliation", "absent", intent->detail);
+		change_intent(call, intent, "committed", settled ? "approved" : "unknown",
+					  settled ? "not_attempted" : "pending_reconciliation",
+					  "absent", settled ? NULL : intent->detail);
 }
 
 /*
@@ -314,7 +316,7 @@ later(BookingCall *call, const BookingOperation *operation,
 		strcmp(operation->kind, "cancel") != 0)
 	{
 		/* canceled on the way, and certainly not done: leave it at that */
-		booking_outcome_resend(call, operation, call->now);
+		booking_outcome_resend(call, operation, call->now, false);
 		return;
 	}
 	if (operation->tries + 1 >= booking_max_attempts)

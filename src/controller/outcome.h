@@ -27,6 +27,6 @@ extern void booking_outcome_reject(BookingCall *call,
 								   const char *problem, const char *message);
 extern void booking_outcome_resend(BookingCall *call,
 								   const BookingOperation *operation,
-								   TimestampTz next_at);
+								   TimestampTz next_at, bool settled);
 
 #endif							/* BOOKING_OUTCOME_H */

@@ -166,10 +166,10 @@ resolve(BookingCall *call, const BookingOperation *operation, text *verdict)
 		if (cancel)
 			booking_outcome_confirm(call, operation, &outcome);
 		else
-			booking_outcome_resend(call, operation, call->now);
+			booking_outcome_resend(call, operation, call->now, true);
 	}
 	else if (cancel)
-		booking_outcome_resend(call, operation, call->now);
+		booking_outcome_resend(call, operation, call->now, true);
 	else
 		booking_outcome_confirm(call, operation, &outcome);
 }

@@ -89,7 +89,18 @@ booking_worker_status(PG_FUNCTION_ARGS)
 	if (known)
 	{
 		state = states[info.state];
-		reason = info.reason[0] != '\0' ? info.reason : NULL;
+
+		/*
+		 * The reason may be gone since it looked, as in a database that was
+		 * restored: nothing of that wakes it.
+		 */
+		if (info.state == BOOKING_WORKER_PAUSED)
+		{
+			reason = why_idle(true);
+			booking_shared_wake(MyDatabaseId);
+		}
+		if (reason == NULL && info.reason[0] != '\0')
+			reason = info.reason;
 	}
 	else if (!booking_shared_present() && (info.pid = booking_lock_worker_holder()) != 0)
 		state = "running";

@@ -209,6 +209,8 @@ end(BookingCall *call, const BookingRequest *request,
 	change.state = booking_want_cancel(call, intent);
 	if (strcmp(change.state, "canceled") == 0)
 		booking_store_reservation_delete(intent->intent_id);
+	else if (booking_state_of(intent->state) == BOOKING_STATE_CREATED)
+		change.remote = "not_attempted";
 	change.role = call->role;
 	change.now = call->now;
 	booking_store_intent_change(&change);
@@ -222,4 +224,6 @@ end(BookingCall *call, const BookingRequest *request,
 							request->identity.intent, NULL, evidence,
 							call->now);
 	booking_decide_mutation(result, intent, "canceled", change.state, NULL);
+	if (change.remote != NULL)
+		result->remote = cstring_to_text(change.remote);
 }

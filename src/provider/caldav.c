@@ -107,9 +107,9 @@ start(BookingTask *task, BookingHttpRequest *request)
 	if (state == NULL)
 	{
 		booking_report_end(task, is_write(job) ?
-							BOOKING_OUTCOME_NOT_EXECUTED :
-							BOOKING_OUTCOME_FAILED, "out_of_memory",
-							NULL, NULL);
+						   BOOKING_OUTCOME_NOT_EXECUTED :
+						   BOOKING_OUTCOME_FAILED, "out_of_memory",
+						   NULL, NULL);
 		return;
 	}
 	memset(state, 0, sizeof(*state));

@@ -131,12 +131,12 @@ find_url(BookingTask *task, const char *reference, const char **url)
 			return true;
 		case BOOKING_URL_ORIGIN:
 			booking_report_find(task, "calendar", false,
-								 "The calendar is on another server than base_url. Add an account for that server.");
+								"The calendar is on another server than base_url. Add an account for that server.");
 			return stop(task, BOOKING_OUTCOME_REJECTED, "origin_mismatch",
 						NULL);
 		case BOOKING_URL_MALFORMED:
 			booking_report_find(task, "connection", false,
-								 "base_url or the path of the calendar is malformed. Give http or https URLs without user, query and fragment.");
+								"base_url or the path of the calendar is malformed. Give http or https URLs without user, query and fragment.");
 			return stop(task, BOOKING_OUTCOME_REJECTED, "bad_url", NULL);
 		case BOOKING_URL_MEMORY:
 			break;
@@ -160,33 +160,33 @@ reached(BookingTask *task, const BookingHttpResponse *response)
 			break;
 		case BOOKING_TRANSPORT_REFUSED:
 			booking_report_find(task, "connection", false,
-								 booking_report_text(task->arena,
-													  "The request was not sent: %s. See booking.insecure_hosts and booking.allowed_networks.",
-													  words));
+								booking_report_text(task->arena,
+													"The request was not sent: %s. See booking.insecure_hosts and booking.allowed_networks.",
+													words));
 			return stop(task, BOOKING_OUTCOME_REJECTED, NULL, response);
 		case BOOKING_TRANSPORT_NOT_SENT:
 			booking_report_find(task, "connection", false,
-								 booking_report_text(task->arena,
-													  "The server could not be reached: %s. See base_url.",
-													  words));
+								booking_report_text(task->arena,
+													"The server could not be reached: %s. See base_url.",
+													words));
 			return stop(task, BOOKING_OUTCOME_FAILED, NULL, response);
 		case BOOKING_TRANSPORT_LOST:
 		case BOOKING_TRANSPORT_TOO_LARGE:
 			booking_report_find(task, "connection", false,
-								 booking_report_text(task->arena,
-													  "The server gave no complete answer: %s.",
-													  words));
+								booking_report_text(task->arena,
+													"The server gave no complete answer: %s.",
+													words));
 			return stop(task, BOOKING_OUTCOME_FAILED, NULL, response);
 	}
 	booking_report_find(task, "connection", true, "The server answers.");
 	booking_report_find(task, "encryption", true,
-						 booking_url_encrypted(state->target) ?
-						 "The connection is encrypted." :
-						 "The connection is not encrypted, as its host is in booking.insecure_hosts.");
+						booking_url_encrypted(state->target) ?
+						"The connection is encrypted." :
+						"The connection is not encrypted, as its host is in booking.insecure_hosts.");
 	if (response->status == 401)
 	{
 		booking_report_find(task, "sign-in", false,
-							 "The server refuses the credential of the account. Store another one with booking_credential_put.");
+							"The server refuses the credential of the account. Store another one with booking_credential_put.");
 		return stop(task, BOOKING_OUTCOME_AUTH, NULL, response);
 	}
 	return true;
@@ -232,12 +232,12 @@ find_redirect(BookingTask *task, const BookingHttpResponse *response)
 		booking_url_join(response->location, response->location, task->arena,
 						 &url) == BOOKING_URL_OK)
 		booking_report_find(task, "calendar", false,
-							 booking_report_text(task->arena,
-												  "The server redirects to another one. If that is right, make this the base_url: %s",
-												  url));
+							booking_report_text(task->arena,
+												"The server redirects to another one. If that is right, make this the base_url: %s",
+												url));
 	else
 		booking_report_find(task, "calendar", false,
-							 "The server redirects to another place. See base_url.");
+							"The server redirects to another place. See base_url.");
 }
 
 /*
@@ -332,31 +332,31 @@ find_calendar(BookingTask *task, const BookingDavResource *resource,
 	char	   *url;
 
 	booking_report_find(task, "sign-in", true,
-						 "The server accepts the credential.");
+						"The server accepts the credential.");
 	if (!resource->is_calendar)
 	{
 		booking_report_find(task, "calendar", false,
-							 "There is something at this path, but it is no calendar.");
+							"There is something at this path, but it is no calendar.");
 		blame(task, BOOKING_OUTCOME_REJECTED, "not_a_calendar", response);
 		return;
 	}
 	booking_report_find(task, "calendar", true,
-						 "The path leads to a calendar.");
+						"The path leads to a calendar.");
 	if (resource->href != NULL &&
 		booking_url_resolve(task->job->base_url, resource->href, task->arena,
 							&url) == BOOKING_URL_OK)
 		state->verdict.href = booking_url_path(url);
 
 	booking_report_find(task, "events", resource->supports_events,
-						 resource->supports_events ?
-						 "The calendar takes events." :
-						 "The calendar does not take events. It may be a list of tasks.");
+						resource->supports_events ?
+						"The calendar takes events." :
+						"The calendar does not take events. It may be a list of tasks.");
 	if (!resource->supports_events)
 		blame(task, BOOKING_OUTCOME_REJECTED, "no_events", response);
 	booking_report_find(task, "write access", resource->may_write,
-						 resource->may_write ?
-						 "The account may write to the calendar." :
-						 "The account may only read the calendar. Have it shared with the right to write.");
+						resource->may_write ?
+						"The account may write to the calendar." :
+						"The account may only read the calendar. Have it shared with the right to write.");
 	if (!resource->may_write)
 		blame(task, BOOKING_OUTCOME_REJECTED, "need_privileges", response);
 	state->usable = resource->supports_events && resource->may_write;
@@ -373,18 +373,18 @@ find_no_calendar(BookingTask *task, int status,
 	{
 		case 0:
 			booking_report_find(task, "calendar", false,
-								 "The answer of the server cannot be read. It may be no CalDAV server.");
+								"The answer of the server cannot be read. It may be no CalDAV server.");
 			blame(task, BOOKING_OUTCOME_FAILED, "answer_unreadable", response);
 			return;
 		case 403:
 			booking_report_find(task, "calendar", false,
-								 "The account may not read the calendar. Have it shared with this account.");
+								"The account may not read the calendar. Have it shared with this account.");
 			blame(task, BOOKING_OUTCOME_REJECTED, "forbidden", response);
 			return;
 		case 404:
 		case 410:
 			booking_report_find(task, "calendar", false,
-								 "There is nothing at this path. The calendar was removed, or is hidden from this account.");
+								"There is nothing at this path. The calendar was removed, or is hidden from this account.");
 			blame(task, BOOKING_OUTCOME_CALENDAR_GONE, "calendar_gone",
 				  response);
 			return;
@@ -396,9 +396,9 @@ find_no_calendar(BookingTask *task, int status,
 		return;
 	}
 	booking_report_find(task, "calendar", false,
-						 booking_report_text(task->arena,
-											  "The server answers %d to PROPFIND. It may be no CalDAV server, or not work at present.",
-											  status));
+						booking_report_text(task->arena,
+											"The server answers %d to PROPFIND. It may be no CalDAV server, or not work at present.",
+											status));
 	blame(task, BOOKING_OUTCOME_FAILED, NULL, response);
 }
 
@@ -435,7 +435,7 @@ go_on(BookingTask *task, BookingHttpRequest *request)
 	if (task->step == BOOKING_CALDAV_CHECK_ACCOUNT && state->principal == NULL)
 	{
 		booking_report_find(task, "account", false,
-							 "The server does not tell who is signed in. Give base_url the path of the CalDAV service.");
+							"The server does not tell who is signed in. Give base_url the path of the CalDAV service.");
 		blame(task, BOOKING_OUTCOME_FAILED, "no_principal", NULL);
 	}
 	if (state->principal != NULL && state->home == NULL &&
@@ -444,9 +444,9 @@ go_on(BookingTask *task, BookingHttpRequest *request)
 									   state->principal, "0", request);
 	if (state->principal != NULL)
 		booking_report_find(task, "account", true,
-							 booking_report_text(task->arena,
-												  "Signed in as %s.",
-												  booking_url_path(state->principal)));
+							booking_report_text(task->arena,
+												"Signed in as %s.",
+												booking_url_path(state->principal)));
 	if (state->home != NULL && !state->usable)
 		return booking_caldav_discover(task, BOOKING_CALDAV_CHECK_HOME,
 									   state->home, "1", request);
@@ -506,11 +506,11 @@ checked_home(BookingTask *task, const BookingHttpResponse *response,
 		nlisted++;
 	}
 	booking_report_find(task, "calendars", ncalendars > 0, ncalendars == 0 ?
-						 "The account has no calendar that takes events." :
-						 booking_report_text(task->arena, nlisted < ncalendars ?
-											  "The account has %d calendars, among them%s" :
-											  "Calendars of the account (%d):%s",
-											  ncalendars, list));
+						"The account has no calendar that takes events." :
+						booking_report_text(task->arena, nlisted < ncalendars ?
+											"The account has %d calendars, among them%s" :
+											"Calendars of the account (%d):%s",
+											ncalendars, list));
 	return booking_caldav_options(task, state->target, request);
 }
 
@@ -529,16 +529,16 @@ checked_options(BookingTask *task, const BookingHttpResponse *response)
 		bool		access = announces(dav, "calendar-access");
 
 		booking_report_find(task, "server", access, access ?
-							 "The server announces CalDAV." :
-							 "The server does not announce CalDAV for this path.");
+							"The server announces CalDAV." :
+							"The server does not announce CalDAV for this path.");
 		booking_report_find(task, "invitations", true,
-							 announces(dav, "calendar-auto-schedule") ?
-							 "The server can invite attendees, and does for bookings with notify." :
-							 "The server does not invite attendees. It stores them.");
+							announces(dav, "calendar-auto-schedule") ?
+							"The server can invite attendees, and does for bookings with notify." :
+							"The server does not invite attendees. It stores them.");
 	}
 	else
 		booking_report_find(task, "server", state->usable,
-							 "The server does not say what it can do.");
+							"The server does not say what it can do.");
 	return booking_caldav_finish(task, &state->verdict);
 }
 

@@ -130,8 +130,8 @@ booking_caldav_settle(BookingTask *task, BookingOutcomeKind kind,
 					  const BookingCaldavFound *found)
 {
 	booking_report_end(task, kind, problem, response,
-						problem == NULL ? NULL :
-						describe(task, response, problem));
+					   problem == NULL ? NULL :
+					   describe(task, response, problem));
 	if (found == NULL)
 		return false;
 	task->outcome.href = booking_url_path(found->url);
@@ -175,13 +175,13 @@ answer_problem(BookingTask *task, const BookingHttpResponse *response)
 	{
 		case BOOKING_TRANSPORT_NOT_SENT:
 			return booking_report_code(task->arena, response->problem,
-										"not_sent");
+									   "not_sent");
 		case BOOKING_TRANSPORT_REFUSED:
 			return booking_report_code(task->arena, response->problem,
-										"refused");
+									   "refused");
 		case BOOKING_TRANSPORT_LOST:
 			return booking_report_code(task->arena, response->problem,
-										"lost");
+									   "lost");
 		case BOOKING_TRANSPORT_TOO_LARGE:
 			return "answer_too_large";
 		case BOOKING_TRANSPORT_COMPLETE:
@@ -224,20 +224,20 @@ describe(BookingTask *task, const BookingHttpResponse *response,
 		case BOOKING_TRANSPORT_NOT_SENT:
 		case BOOKING_TRANSPORT_REFUSED:
 			return booking_report_text(task->arena, "%s was not sent: %s",
-										method_of(task), words);
+									   method_of(task), words);
 		case BOOKING_TRANSPORT_LOST:
 			return booking_report_text(task->arena,
-										"no complete answer to %s: %s",
-										method_of(task), words);
+									   "no complete answer to %s: %s",
+									   method_of(task), words);
 		case BOOKING_TRANSPORT_TOO_LARGE:
 			return booking_report_text(task->arena,
-										"the answer to %s is too large",
-										method_of(task));
+									   "the answer to %s is too large",
+									   method_of(task));
 		case BOOKING_TRANSPORT_COMPLETE:
 			break;
 	}
 	return booking_report_text(task->arena, "the server answered %d to %s: %s",
-								response->status, method_of(task), problem);
+							   response->status, method_of(task), problem);
 }
 
 /*

@@ -49,7 +49,7 @@ booking_report_text(BookingArena *arena, const char *format,...)
  */
 const char *
 booking_report_code(BookingArena *arena, const char *words,
-					 const char *otherwise)
+					const char *otherwise)
 {
 	char		code[BOOKING_MAX_PROBLEM + 1];
 	const char *result;
@@ -86,8 +86,8 @@ booking_report_code(BookingArena *arena, const char *words,
  */
 bool
 booking_report_end(BookingTask *task, BookingOutcomeKind kind,
-					const char *problem, const BookingHttpResponse *response,
-					const char *message)
+				   const char *problem, const BookingHttpResponse *response,
+				   const char *message)
 {
 	BookingOutcome *outcome = &task->outcome;
 
@@ -106,7 +106,7 @@ booking_report_end(BookingTask *task, BookingOutcomeKind kind,
  */
 void
 booking_report_find(BookingTask *task, const char *subject, bool ok,
-					 const char *text)
+					const char *text)
 {
 	BookingFinding *finding;
 

@@ -22,12 +22,12 @@
 extern char *booking_report_text(BookingArena *arena, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern const char *booking_report_code(BookingArena *arena, const char *words,
-										const char *otherwise);
+									   const char *otherwise);
 extern bool booking_report_end(BookingTask *task, BookingOutcomeKind kind,
-								const char *problem,
-								const BookingHttpResponse *response,
-								const char *message);
+							   const char *problem,
+							   const BookingHttpResponse *response,
+							   const char *message);
 extern void booking_report_find(BookingTask *task, const char *subject,
-								 bool ok, const char *text);
+								bool ok, const char *text);
 
 #endif							/* BOOKING_REPORT_H */

@@ -193,7 +193,7 @@ SELECT same('an unsettled one stands', show(booking_claim('accounts', 'p', 'exis
 SELECT same('and is not exchanged', show(booking_claim('accounts', 'p', 'x', 'room', h(101, 103), supersedes => 'exists')), 'predecessor_unresolved -');
 SELECT same('exists', show(booking_resolve('accounts', 'p', 'exists', 'exists', '{"seen by": "ann"}')), 'historical_retry created receipt remote=confirmed event=present');
 SELECT same('adopt', show(booking_resolve('accounts', 'p', 'adopt', 'adopt', '{}')), 'historical_retry created receipt remote=confirmed event=present');
-SELECT same('absent', show(booking_resolve('accounts', 'p', 'absent', 'absent', '{}')), 'historical_retry unknown receipt remote=pending_reconciliation event=absent');
+SELECT same('absent', show(booking_resolve('accounts', 'p', 'absent', 'absent', '{}')), 'historical_retry approved receipt remote=not_attempted event=absent');
 SELECT same('abandon', show(booking_resolve('accounts', 'p', 'abandon', 'abandon', '{}')), 'failed failed receipt remote=rejected event=absent');
 SELECT same('operations', concat_ws(', ', wanted('exists'), wanted('adopt'), wanted('absent'), wanted('abandon')),
 			'create confirmed cal acc seq 0, create confirmed cal acc seq 0, create waiting cal acc seq 0, create rejected cal acc seq 0');
