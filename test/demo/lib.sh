@@ -3,7 +3,7 @@
 # Telling the story: sessions that stay open, so that two can really meet, and
 # answers that are both shown and compared.  Sourced by run.sh.
 
-declare -A session_in=() session_out=() session_pid=() backend=() receipts=()
+declare -A session_in=() session_out=() session_pid=() backend=() receipts=() events=()
 wrong=0
 patience=30
 

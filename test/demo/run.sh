@@ -2,8 +2,9 @@
 #
 # test/demo/run.sh: a story of what booking does
 #
-# Runs under tools/with-cluster (make demo), in a database of its own that is
-# gone afterwards.  Every answer is compared with the one the story needs, so
+# Runs under tools/with-cluster with the library preloaded (make demo), in a
+# database of its own and with a calendar server of its own, which are gone
+# afterwards.  Every answer is compared with the one the story needs, so
 # the demo is a test too: the exit status is 1 if one differs.
 
 set -eu
@@ -14,6 +15,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 # shellcheck source=test/demo/ledger.sh
 . "$here/ledger.sh"
+# shellcheck source=test/demo/server.sh
+. "$here/server.sh"
+# shellcheck source=test/demo/calendar.sh
+. "$here/calendar.sh"
 
 [ -n "${PGHOST:-}" ] || die "start it with tools/with-cluster (make demo)"
 command -v psql >/dev/null || die "psql is missing; install the Debian package postgresql-client"
@@ -23,6 +28,7 @@ database=booking_demo
 cleanup()
 {
 	psql -X -q -d postgres -c "DROP DATABASE IF EXISTS $database WITH (FORCE)" || true
+	stop_server
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -43,6 +49,16 @@ chapter_late_retry
 chapter_class
 chapter_move
 chapter_proposal
+
+start_server
+seal_credentials
+chapter_account
+chapter_event
+chapter_event_redial
+chapter_lost_answer
+chapter_reconcile
+chapter_move_event
+chapter_cancel_event
 chapter_check
 
 close_sessions
