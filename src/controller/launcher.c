@@ -74,6 +74,7 @@ static void on_utility(PlannedStmt *pstmt, const char *query, bool read_only,
 					   QueryEnvironment *environment, DestReceiver *dest,
 					   QueryCompletion *completion);
 static Oid	database_to_clear(Node *statement);
+static bool changes_entry(List *options);
 static bool option_names(List *options, const char *name, DefElem **found);
 static void wake_after(Node *statement);
 static void at_end_of_transaction(XactEvent event, void *arg);
@@ -426,9 +427,7 @@ database_to_clear(Node *statement)
 			 option->arg != NULL)
 		name = defGetString(option);
 	else if (IsA(statement, AlterDatabaseStmt) &&
-			 (option_names(((AlterDatabaseStmt *) statement)->options, "tablespace", &option) ||
-			  option_names(((AlterDatabaseStmt *) statement)->options, "is_template", &option) ||
-			  option_names(((AlterDatabaseStmt *) statement)->options, "allow_connections", &option)))
+			 changes_entry(((AlterDatabaseStmt *) statement)->options))
 		name = ((AlterDatabaseStmt *) statement)->dbname;
 	if (name == NULL)
 		return InvalidOid;
@@ -437,6 +436,19 @@ database_to_clear(Node *statement)
 	database = get_database_oid(name, true);
 	return OidIsValid(database) &&
 		booking_database_ownercheck(database, GetUserId()) ? database : InvalidOid;
+}
+
+/*
+ * Do options of ALTER DATABASE move the database, or say who may enter it?
+ */
+static bool
+changes_entry(List *options)
+{
+	DefElem    *option;
+
+	return option_names(options, "tablespace", &option) ||
+		option_names(options, "is_template", &option) ||
+		option_names(options, "allow_connections", &option);
 }
 
 /*

@@ -36,6 +36,9 @@ static void refused(BookingCall *call, const BookingOperation *operation,
 					bool lookup, const BookingOutcome *outcome);
 static void met_another(BookingCall *call, const BookingOperation *operation,
 						bool lookup, const BookingOutcome *outcome);
+static void not_there(BookingCall *call, const BookingOperation *operation,
+					  bool lookup, const BookingOutcome *outcome,
+					  const BookingProvider *provider);
 static void event_deleted(BookingCall *call, const BookingOperation *operation,
 						  const BookingOutcome *outcome);
 static void later(BookingCall *call, const BookingOperation *operation,
@@ -73,8 +76,6 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 					  bool lookup, const BookingOutcome *outcome,
 					  const BookingProvider *provider)
 {
-	bool		cancel = strcmp(operation->kind, "cancel") == 0;
-
 	switch (outcome->kind)
 	{
 		case BOOKING_OUTCOME_DONE:
@@ -83,14 +84,7 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 			break;
 
 		case BOOKING_OUTCOME_ABSENT:
-			if (cancel)
-				booking_outcome_confirm(call, operation, outcome);
-			else if (!lookup && strcmp(operation->kind, "update") == 0)
-				event_deleted(call, operation, outcome);
-			else if (!lookup || !provider->absence_is_proof)
-				park(call, operation, outcome);
-			else
-				booking_outcome_resend(call, operation, backoff(operation, outcome), false);
+			not_there(call, operation, lookup, outcome, provider);
 			break;
 
 		case BOOKING_OUTCOME_NOT_EXECUTED:
@@ -167,6 +161,25 @@ met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
 							   outcome->message);
 	else
 		park(call, operation, outcome);
+}
+
+/*
+ * There is no event, and the calendar is there.  That is all a cancel wants;
+ * only a lookup that proves it lets the same id be sent again.
+ */
+static void
+not_there(BookingCall *call, const BookingOperation *operation, bool lookup,
+		  const BookingOutcome *outcome, const BookingProvider *provider)
+{
+	if (strcmp(operation->kind, "cancel") == 0)
+		booking_outcome_confirm(call, operation, outcome);
+	else if (!lookup && strcmp(operation->kind, "update") == 0)
+		event_deleted(call, operation, outcome);
+	else if (!lookup || !provider->absence_is_proof)
+		park(call, operation, outcome);
+	else
+		booking_outcome_resend(call, operation, backoff(operation, outcome),
+							   false);
 }
 
 /*

@@ -80,11 +80,11 @@ booking_report_code(BookingArena *arena, const char *words,
 }
 
 /*
- * End a task, so that an adapter can return the result, which is false.  From
- * the response, NULL if it follows from none, come status and Retry-After.
- * Problem and message may be NULL; where the event is must be set after this.
+ * End a task.  From the response, NULL if it follows from none, come status
+ * and Retry-After.  Problem and message may be NULL; where the event is must
+ * be set after this.
  */
-bool
+void
 booking_report_end(BookingTask *task, BookingOutcomeKind kind,
 				   const char *problem, const BookingHttpResponse *response,
 				   const char *message)
@@ -97,7 +97,6 @@ booking_report_end(BookingTask *task, BookingOutcomeKind kind,
 	outcome->message = message;
 	outcome->status = response == NULL ? 0 : response->status;
 	outcome->retry_after = response == NULL ? -1 : response->retry_after;
-	return false;
 }
 
 /*

@@ -23,7 +23,7 @@ extern char *booking_report_text(BookingArena *arena, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern const char *booking_report_code(BookingArena *arena, const char *words,
 									   const char *otherwise);
-extern bool booking_report_end(BookingTask *task, BookingOutcomeKind kind,
+extern void booking_report_end(BookingTask *task, BookingOutcomeKind kind,
 							   const char *problem,
 							   const BookingHttpResponse *response,
 							   const char *message);

@@ -13,6 +13,8 @@
 #define CANCELED(row) .name = row, .kind = BOOKING_JOB_LOOKUP, .looked_up = BOOKING_JOB_CANCEL
 #define HREF "href=" PATH ID ".ics"
 #define RENAMED PATH "renamed.ics"
+#define NAME_ONLY MULTISTATUS(PROPSTAT(RENAMED, "<getetag>\"e3\"</getetag>"))
+#define LOOK_AGAIN {GET_AT("https://cal.example.org" RENAMED), NOT_THERE}, {QUERY, NAME_ONLY}
 #define OLD_TITLE ICAL(ID, ID, "10", PEOPLE "SEQUENCE:0\r\nSUMMARY:Before\r\n")
 
 const Scenario caldav_lookup[] = {
@@ -101,6 +103,10 @@ const Scenario caldav_lookup[] = {
 		.turns = {{GET, NOT_THERE}, {QUERY, NO_MATCH}, {COLLECTION, "403\n\n"}},
 		.outcome = "FAILED forbidden status=403",
 	.message = "the server answered 403 to PROPFIND: forbidden"},
+	{CREATED("create: a server that keeps us looking is left after eight requests"),
+		.turns = {{GET, NOT_THERE}, {QUERY, NAME_ONLY}, LOOK_AGAIN, LOOK_AGAIN, LOOK_AGAIN},
+		.outcome = "FAILED too_many_steps",
+	.message = "the limit of requests for one task is exhausted"},
 	{CREATED("create: a calendar on another host"), .collection = "https://evil.example.net/work/",
 	.outcome = "FAILED origin_mismatch"},
 

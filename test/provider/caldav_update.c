@@ -14,6 +14,8 @@
 #define HREF "href=" PATH ID ".ics"
 #define RENAMED PATH "renamed.ics"
 #define RENAMED_URL "https://cal.example.org" RENAMED
+#define NAME_ONLY MULTISTATUS(PROPSTAT(RENAMED, "<getetag>\"e3\"</getetag>"))
+#define LOOK_AGAIN {GET_AT(RENAMED_URL), NOT_THERE}, {QUERY, NAME_ONLY}
 #define UNINVITED ICAL(ID, ID, "10", ORGANIZER "ATTENDEE:mailto:ann@example.org\r\n")
 #define REORGANIZED ICAL(ID, ID, "10", ATTENDEES "ORGANIZER:mailto:eve@example.org\r\n")
 #define SAME_TITLE ICAL(ID, ID, "10", PEOPLE "SEQUENCE:1\r\nSUMMARY:After\r\n")
@@ -98,6 +100,17 @@ const Scenario caldav_update[] = {
 	{UPDATE("no ETag: reading is forbidden by our rules"),
 		.turns = {{GET, "refused address not allowed"}},
 	.outcome = "REJECTED address_not_allowed"},
+
+	{UPDATE("no ETag: a server that keeps us looking is left, and nothing was written"),
+		.turns = {{GET, NOT_THERE}, {QUERY, NAME_ONLY}, LOOK_AGAIN, LOOK_AGAIN,
+			{GET_AT(RENAMED_URL), NOT_THERE},
+		{QUERY, MULTISTATUS(MATCH(RENAMED, "\"e5\"", AS_BEFORE))}},
+	.outcome = "NOT_EXECUTED too_many_steps"},
+	{UPDATE("no ETag: found by the last requests, written by the eighth"),
+		.turns = {{GET, NOT_THERE}, {QUERY, NAME_ONLY}, LOOK_AGAIN, LOOK_AGAIN,
+		{GET_AT(RENAMED_URL), FOUND("\"e5\"", AS_BEFORE)},
+		{PUT_OVER_AT(RENAMED_URL, "\"e5\""), "204\n\n"}},
+	.outcome = "DONE href=" RENAMED " status=204"},
 
 	/* 412: GET */
 	{UPDATE("412, deleted"), KNOWN,

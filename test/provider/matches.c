@@ -87,6 +87,8 @@ test_matches(void)
 			(found.attendees = nameless, found.nattendees = 3));
 	wanted.organizer_email = NULL;
 	SAME("any organizer where none is wanted", found.organizer_email = "desk@example.org");
+	SAME("an organizer whom the server added, to the attendees too",
+		 (found.attendees = with_desk, found.nattendees = 3));
 
 	wanted = base_event();
 	ok(booking_match_ours(&wanted, ID), "match: ours");

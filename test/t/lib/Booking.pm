@@ -51,9 +51,18 @@ sub booking_node
 
 	# Tens of thousands of calls would fill the log with their text.
 	$node->append_conf('postgresql.conf', "log_statement = none");
-	$node->append_conf('postgresql.conf',
-		"extension_destdir = '$ENV{BOOKING_DESTDIR}'")
-	  if ($ENV{BOOKING_DESTDIR} // '') ne '';
+	if (($ENV{BOOKING_DESTDIR} // '') ne '')
+	{
+		my $folder = $ENV{BOOKING_DESTDIR};
+		my $pg_config = $ENV{PG_CONFIG} // 'pg_config';
+		my $libraries = `$pg_config --pkglibdir`;
+
+		# Preloading knows nothing of extension_destdir.
+		chomp $libraries;
+		$node->append_conf('postgresql.conf', "extension_destdir = '$folder'");
+		$node->append_conf('postgresql.conf',
+			"dynamic_library_path = '$folder$libraries:\$libdir'");
+	}
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	$node->start if $opt{start} // 1;
 	return $node;

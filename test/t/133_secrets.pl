@@ -1,0 +1,266 @@
+# test/t/133_secrets.pl
+#
+# A credential that an application gives as a parameter is used, and seen
+# nowhere: not in the log at its most talkative, not in a view of the server,
+# not in a table other than its own, not in a dump, not in an error.  With
+# booking.secret_key_file it is not in the data directory either, and only its
+# own account can use it.
+#
+# Proves R97 for what we store and log; the engine's part is in 112.
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+
+use Booking;
+use Booking::Stub;
+use MIME::Base64 'encode_base64';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# What must not be found: as it is, in hexadecimal as bytea is shown, and as the
+# header that carries it.
+my %canary = (password => 'canary-s3cret-Zq8', token => 'canary-t0ken-Wx5');
+my @spellings;
+foreach my $secret (values %canary)
+{
+	push @spellings, $secret, unpack('H*', $secret);
+}
+push @spellings, encode_base64("user:$canary{password}", '');
+my $pattern = join('|', map { quotemeta } @spellings);
+
+my $stub = Booking::Stub->new;
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $key = "$folder/key";
+PostgreSQL::Test::Utils::append_to_file($key, join('', map { chr(33 + $_ * 7 % 90) } 1 .. 40));
+
+my ($node, $session) = worker_node(
+	'main',
+	conf => <<"EOC");
+shared_preload_libraries = 'pg_stat_statements, booking'
+pg_stat_statements.track = all
+log_min_messages = debug5
+log_error_verbosity = verbose
+track_activity_query_size = 16384
+booking.poll_interval = '1s'
+booking.secret_key_file = '$key'
+EOC
+$session->query('CREATE EXTENSION pg_stat_statements');
+
+# Call with a parameter of the extended protocol; returns exit status and what
+# the client was told.
+my $calls = 0;
+
+sub call
+{
+	my ($sql, $parameter) = @_;
+	my $script = "$folder/call" . ++$calls;
+
+	PostgreSQL::Test::Utils::append_to_file($script, "$sql;\n");
+	my ($stdout, $stderr);
+	my $ok = IPC::Run::run(
+		[
+			'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $script, '-D',
+			"parameter=$parameter", '-h', $node->host, '-p', $node->port, 'postgres'
+		],
+		'>', \$stdout, '2>', \$stderr);
+	return ($ok, $stdout . $stderr);
+}
+
+sub put
+{
+	my ($account, $credential) = @_;
+	return call("SELECT booking_credential_put('t', '$account', :parameter::jsonb)", $credential);
+}
+
+my $basic = qq({"type": "basic", "username": "user", "password": "$canary{password}"});
+my $bearer = qq({"type": "bearer", "token": "$canary{token}"});
+
+#
+# Put and used
+#
+my %told;
+
+foreach my $account (qw(a b))
+{
+	$stub->client($session, $account, 'store');
+}
+foreach my $case ([ 'a', $basic ], [ 'b', $bearer ])
+{
+	my ($account, $credential) = @$case;
+	my ($ok, $text) = put($account, $credential);
+
+	ok($ok, "a credential of $account is taken") or diag($text);
+	unlike($text, qr/unencrypted/, 'and sealed');
+	claim($session, $account, $account);
+	is_settled($session, $account, 'create confirmed', 'it is used');
+	$told{"answer for $account"} = $text;
+}
+is($session->query('SELECT bool_and(sealed) FROM booking.credential'), 't', 'all are sealed');
+
+# A provider that refuses it, a provider that fails, a check, a cancel.
+foreach my $behaviour (qw(deny busy))
+{
+	$stub->behave('a', $behaviour);
+	claim($session, 'a', $behaviour);
+	wait_until("the provider answered ($behaviour)",
+		sub { operations($session, $behaviour) =~ /waiting|unknown/
+			&& $session->query("SELECT max(tries) > 0 FROM booking.operation o JOIN booking.intent i USING (intent_id) WHERE i.intent = '$behaviour'") eq 't' });
+	(undef, $told{"credential after $behaviour"}) = put('a', $basic);
+	$told{"check while $behaviour"} = $session->query("CALL booking_account_check('t', 'a')");
+}
+$stub->behave('a', 'store');
+put('a', $basic);
+is_settled($session, 'deny', 'create confirmed', 'put again, it is used again');
+
+#
+# Errors
+#
+foreach my $case (
+	[ 'a', $basic =~ s/basic/magic/r ],
+	[ 'a', $basic =~ s/"username": "user", //r ],
+	[ 'a', $basic =~ s/\}$//r ],
+	[ 'a', qq(["$canary{password}"]) ],
+	[ 'nobody', $basic ])
+{
+	my ($ok, $text) = put(@$case);
+	my $what = $case->[1] =~ s/$canary{password}/.../r;
+
+	ok(!$ok && $text =~ /ERROR/, "refused: $case->[0] $what");
+
+	# the server's own words on text that is no JSON repeat it to the client
+	# who sent it; that is before our function is called
+	$told{"error for $what"} = $text if $case->[1] =~ /[}\]]$/;
+}
+{
+	my ($ok, $text) = call("SELECT booking_account_put('t', 'a', 'caldav', NULL, :parameter::jsonb)",
+		qq({"password": "$canary{password}"}));
+
+	like($text, qr/must not hold a secret/, 'settings hold no secret');
+	$told{'settings'} = $text;
+}
+
+#
+# Looked for
+#
+foreach my $relation (
+	split(/\n/, $session->query(<<'EOQ')))
+SELECT c.oid::regclass FROM pg_class c
+ WHERE c.relkind IN ('r', 'v', 'm') AND (c.relnamespace = 'booking'::regnamespace
+	OR c.relname IN ('pg_stat_activity', 'pg_stat_statements', 'pg_prepared_statements', 'pg_settings'))
+EOQ
+{
+	$told{$relation} = $session->query("SELECT x::text FROM $relation x");
+}
+cmp_ok(scalar(grep { /^booking\./ } keys %told), '>', 15, 'all relations were looked at');
+like($told{pg_stat_statements}, qr/booking_credential_put/, 'the statements were recorded');
+
+local $ENV{PGOPTIONS} = '';
+sub dump_of
+{
+	my ($name) = @_;
+	my $file = "$folder/$name";
+
+	$node->command_ok(
+		[ 'pg_dump', '-f', $file, '-h', $node->host, '-p', $node->port, 'postgres' ], $name);
+	return slurp_file($file);
+}
+$told{dump} = dump_of('dump');
+unlike($told{dump}, qr/^COPY booking\.credential.*\n[^\\]/m, 'a dump has no credentials');
+like($told{dump}, qr/^COPY booking\.account .*\n[^\\]/m, 'but it has the accounts');
+
+unlike($told{$_}, qr/$pattern/, "not in $_") foreach sort keys %told;
+
+$ENV{PGOPTIONS} = '-c booking.dump_secrets=on';
+my $with = dump_of('dump with booking.dump_secrets');
+like($with, qr/^COPY booking\.credential.*\n[^\\]/m, 'it has them when it is told to');
+unlike($with, qr/$pattern/, 'sealed');
+$ENV{PGOPTIONS} = '';
+
+# Whoever may act for the tenant may not read it.
+$session->query('CREATE ROLE app LOGIN');
+$session->query("SELECT booking_bind_role('app', 't')");
+$session->query('GRANT USAGE ON SCHEMA booking TO app');
+my $app = session($node, user => 'app');
+fails_with($app, 'SELECT secret FROM booking.credential', '42501', 'roles cannot read credentials');
+fails_with($app, 'SET booking.dump_secrets = on', '42501', 'nor ask for them in a dump');
+$app->quit;
+
+#
+# The key
+#
+sub check
+{
+	my ($account) = @_;
+	return $session->query("CALL booking_account_check('t', '$account')");
+}
+
+like(check('b'), qr/"ok": true/, 'with the key an account works');
+$session->query(
+	"UPDATE booking.credential SET secret = (SELECT secret FROM booking.credential WHERE account = 'a') WHERE account = 'b'");
+like(check('b'), qr/could not open a sealed credential/, 'a credential cannot be moved to another account');
+put('b', $bearer);
+PostgreSQL::Test::Utils::append_to_file($key, 'x');
+like(check('b'), qr/could not open a sealed credential/, 'nor opened with another key');
+PostgreSQL::Test::Utils::append_to_file("$folder/short", 'x');
+foreach my $case ([ "$folder/short", qr/too short/ ], [ "$folder/missing", qr/could not open/ ])
+{
+	my ($file, $expected) = @$case;
+
+	$session->query("ALTER SYSTEM SET booking.secret_key_file = '$file'");
+	$session->query('SELECT pg_reload_conf()');
+	wait_until('the setting arrives',
+		sub { $session->query('SHOW booking.secret_key_file') eq $file });
+	my ($ok, $text) = put('b', $bearer);
+	ok(!$ok, 'without a usable key nothing is stored');
+	like($text, $expected, 'and the reason is told');
+	unlike($text, qr/$pattern/, 'without the secret');
+}
+
+#
+# On disk, and in the log
+#
+$session->query('CHECKPOINT');
+$session->quit;
+$node->stop;
+my $log = slurp_file($node->logfile);
+like($log, qr/DEBUG/, 'the log is talkative');
+
+# Except where the server itself, asked to read text that is no JSON, shows it.
+my @lines = grep { /$pattern/ && !/CONTEXT:  JSON data, line 1: / } split(/\n/, $log);
+is(join("\n", @lines), '', 'the log does not have it');
+
+# Files of the data directory that have a secret.
+sub on_disk
+{
+	my @options = map { ('-e', $_) } @spellings;
+	my ($stdout, $stderr);
+
+	IPC::Run::run([ 'grep', '-rlF', @options, $node->data_dir ], '>', \$stdout, '2>', \$stderr);
+	return $stdout;
+}
+is(on_disk(), '', 'nor any file of the data directory');
+
+#
+# Without a key: stored as it is, and said so
+#
+$node->append_conf('postgresql.conf', "booking.secret_key_file = ''");
+unlink($node->data_dir . '/postgresql.auto.conf');
+$node->start;
+$session = session($node);
+my ($ok, $text) = put('b', $bearer);
+ok($ok, 'without a key a credential is taken');
+like($text, qr/stored unencrypted/, 'with a warning');
+unlike($text, qr/$pattern/, 'that does not repeat it');
+is($session->query("SELECT sealed FROM booking.credential WHERE account = 'b'"), 'f', 'unsealed');
+$session->query('CHECKPOINT');
+isnt(on_disk(), '', 'and on disk as it is');
+unlike(dump_of('dump without key'), qr/$pattern/, 'a dump does not have it');
+$session->quit;
+$node->stop;
+$stub->stop;
+
+done_testing();

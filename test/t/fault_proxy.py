@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""A proxy that misbehaves on request, in front of a real calendar server.
+
+    fault_proxy.py UPSTREAM_PORT
+
+The real server does the real thing; this breaks what goes to it and what comes
+back.  What a request meets is said by rules, which a test puts through the
+control port:
+
+    POST /rules    add rules, a JSON list of {"method", "path", "fault",
+                   "count"}: method is a comma-separated list, "create" is a
+                   PUT with If-None-Match and "update" one with If-Match; path
+                   is a prefix; fault is one of FAULTS; the rule holds for count
+                   requests, 1 if absent
+    POST /clear    forget all rules, and let go of what is held
+    GET  /log      all requests that arrived, oldest first, as a JSON list
+
+Prints one line with its ports when it is ready: proxy, other, control.  The
+listener "other" stands for another host: what arrives there is logged as such.
+Ends when its standard input does.
+"""
+
+import gzip
+import http.client
+import json
+import socket
+import struct
+import sys
+import threading
+
+lock = threading.Condition()
+rules = []
+log = []
+connections = 0
+epoch = 0  # counts what /clear lets go
+ports = {}
+upstream_port = int(sys.argv[1])
+
+
+class Gone(Exception):
+    """The connection is of no more use."""
+
+
+class Connection:
+    """One connection of a client."""
+
+    def __init__(self, sock, listener):
+        global connections
+        self.sock = sock
+        self.listener = listener
+        self.input = b""
+        with lock:
+            connections += 1
+            self.number = connections
+
+    def fill(self):
+        data = self.sock.recv(65536)
+        if not data:
+            raise Gone
+        self.input += data
+
+    def read_request(self):
+        """Read and log a request: method, target, headers, body."""
+        while b"\r\n\r\n" not in self.input:
+            self.fill()
+            if not self.input[:1].isalpha():  # TLS, which nobody speaks here
+                raise Gone
+        head, self.input = self.input.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        method, target, _ = lines[0].split(" ", 2)
+        headers = {}
+        for line in lines[1:]:
+            name, value = line.split(":", 1)
+            headers[name.lower()] = value.strip()
+        length = int(headers.get("content-length", "0"))
+        while len(self.input) < length:
+            self.fill()
+        body, self.input = self.input[:length], self.input[length:]
+        return method, target, headers, body
+
+    def send(self, head, body=b""):
+        self.sock.sendall(head.encode("latin-1").replace(b"\n", b"\r\n") + body)
+
+    def answer(self, status, body=b"", **headers):
+        lines = [f"HTTP/1.1 {status} Whatever"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        lines.append(f"Content-Length: {len(body)}")
+        self.send("\n".join(lines) + "\n\n", body)
+
+    def stall(self):
+        """Say no more until the client goes."""
+        while True:
+            self.fill()
+
+    def close(self):
+        raise Gone
+
+    def reset(self):
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise Gone
+
+
+def ask_upstream(request):
+    """What the real server says: status, headers, body."""
+    method, target, headers, body = request
+    hop = ("connection", "host", "content-length", "accept-encoding", "transfer-encoding", "expect")
+    upstream = http.client.HTTPConnection("127.0.0.1", upstream_port, timeout=30)
+    upstream.request(
+        method, target, body or None, {k: v for k, v in headers.items() if k not in hop}
+    )
+    answer = upstream.getresponse()
+    content = answer.read()
+    hop = ("connection", "content-length", "transfer-encoding", "keep-alive", "server", "date")
+    kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in hop]
+    upstream.close()
+    return answer.status, kept, content
+
+
+def head_of(answer, length):
+    status, headers, _ = answer
+    lines = [f"HTTP/1.1 {status} Whatever"] + [f"{k}: {v}" for k, v in headers]
+    if length is not None and status != 204:
+        lines.append(f"Content-Length: {length}")
+    return "\n".join(lines) + "\n\n"
+
+
+def deliver(conn, answer):
+    conn.send(head_of(answer, len(answer[2])), answer[2])
+
+
+HTML = b"<html><body><h1>Something went wrong</h1></body></html>"
+
+
+def interim(conn, answer):
+    """Interim answers with headers of their own come first."""
+    conn.send("HTTP/1.1 100 Continue\nETag: \"wrong-100\"\n\n")
+    conn.send("HTTP/1.1 103 Early Hints\nETag: \"wrong-103\"\nLink: </x>; rel=preload\n\n")
+    deliver(conn, answer)
+
+
+def cut_chunked(conn, answer):
+    conn.send(head_of(answer, None).replace("\n\n", "\nTransfer-Encoding: chunked\n\n", 1))
+    conn.send("40\n", b"only a part")
+    conn.close()
+
+
+def cut_close(conn, answer):
+    """A body that ends with the connection, which is reset before that."""
+    conn.send(head_of((200, [], b""), None), b"only a part")
+    conn.reset()
+
+
+def cut_silently(conn, answer):
+    """A body that ends with the connection, and too early: nothing tells."""
+    status, headers, body = answer
+    conn.send(head_of((200, [], b""), None), body[: len(body) // 2])
+    conn.close()
+
+
+def bomb(conn):
+    """Half a megabyte that unpacks to half a gigabyte."""
+    body = gzip.compress(b"\0" * (64 << 20))
+    conn.send(
+        "HTTP/1.1 200 OK\nContent-Encoding: gzip\nContent-Type: text/calendar\n"
+        f"Content-Length: {len(body) * 8}\n\n"
+    )
+    for _ in range(8):
+        conn.sock.sendall(body)
+
+
+# Faults before the server has seen the request: it is not executed.
+BEFORE = {
+    "unavailable": lambda c: c.answer(503, HTML, Content_Type="text/html"),
+    "bad_gateway": lambda c: c.answer(502, HTML, Content_Type="text/html"),
+    "gateway_timeout": lambda c: c.answer(504, HTML, Retry_After=7),
+    "rate_limited": lambda c: c.answer(429, HTML, Retry_After=9),
+    "redirect": lambda c: c.answer(307, Location=f"http://127.0.0.2:{ports['other']}/user/x/"),
+    "reset": Connection.reset,
+    "close": Connection.close,
+    "stall": Connection.stall,
+}
+
+# Faults after the server has executed the request, given its answer.
+AFTER = {
+    "unavailable_after": lambda c, a: c.answer(503, HTML, Content_Type="text/html"),
+    "bad_gateway_after": lambda c, a: c.answer(502, HTML, Content_Type="text/html"),
+    "gateway_timeout_after": lambda c, a: c.answer(504, HTML, Retry_After=7),
+    "reset_after": lambda c, a: c.reset(),
+    "close_after": lambda c, a: c.close(),
+    "stall_after": lambda c, a: (c.send(head_of(a, 1000)), c.stall()),
+    "cut_length": lambda c, a: (c.send(head_of((200, a[1], b""), 1000), b"part"), c.close()),
+    "cut_chunked": lambda c, a: cut_chunked(c, (200, a[1], b"")),
+    "cut_close": cut_close,
+    "cut_silently": cut_silently,
+    "interim": interim,
+    "bomb_after": lambda c, a: bomb(c),
+}
+
+# Held until /clear: before the server sees it, before its answer is passed, or
+# before another fault.
+HOLD = ("hold", "hold_after", "held_reset", "held_rate_limited")
+
+FAULTS = (*BEFORE, *AFTER, *HOLD)
+
+
+def kind_of(request):
+    method, _, headers, _ = request
+    if method != "PUT":
+        return method
+    return "create" if "if-none-match" in headers else "update"
+
+
+def take_fault(request):
+    """The fault of the first rule that fits, None if there is none."""
+    with lock:
+        for rule in rules:
+            if kind_of(request) not in rule["method"].split(","):
+                continue
+            if not request[1].startswith(rule["path"]):
+                continue
+            rule["count"] -= 1
+            if rule["count"] == 0:
+                rules.remove(rule)
+            return rule["fault"]
+    return None
+
+
+def wait_for_clear():
+    with lock:
+        begun = epoch
+        lock.wait_for(lambda: epoch != begun)
+
+
+def serve(conn):
+    """Requests of one connection, one after the other."""
+    while True:
+        request = conn.read_request()
+        fault = take_fault(request) if conn.listener == "proxy" else None
+        entry = {
+            "listener": conn.listener,
+            "connection": conn.number,
+            "kind": kind_of(request),
+            "path": request[1],
+            "fault": fault,
+            "authorization": "authorization" in request[2],
+            "status": None,
+        }
+        with lock:
+            log.append(entry)
+        if conn.listener == "other":
+            conn.answer(200)
+            continue
+        if fault in ("hold", "held_reset", "held_rate_limited"):
+            wait_for_clear()
+            fault = fault.removeprefix("held_")
+        if fault in BEFORE:
+            BEFORE[fault](conn)
+            continue
+        answer = ask_upstream(request)
+        entry["status"] = answer[0]
+        if fault == "hold_after":
+            wait_for_clear()
+        AFTER.get(fault, deliver)(conn, answer)
+        if fault in AFTER and fault != "interim":
+            raise Gone
+
+
+def control(conn):
+    global epoch
+    while True:
+        method, target, _, body = conn.read_request()
+        with lock:
+            if target == "/rules":
+                for rule in json.loads(body):
+                    if rule["fault"] not in FAULTS:
+                        conn.answer(400, b"no such fault")
+                        break
+                    rule.setdefault("count", 1)
+                    rules.append(rule)
+                else:
+                    conn.answer(200)
+                continue
+            if target == "/clear":
+                rules.clear()
+                epoch += 1
+                lock.notify_all()
+                conn.answer(200)
+                continue
+            text = json.dumps(log).encode()
+        conn.answer(200 if method == "GET" else 404, text, Content_Type="application/json")
+
+
+def run(conn, code):
+    try:
+        code(conn)
+    except (Gone, OSError, http.client.HTTPException):
+        pass
+    finally:
+        conn.sock.close()
+
+
+def accept(listener, name, code):
+    while True:
+        sock, _ = listener.accept()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=run, args=(Connection(sock, name), code), daemon=True).start()
+
+
+def main():
+    for name, host, code in (
+        ("proxy", "127.0.0.1", serve),
+        ("other", "127.0.0.2", serve),
+        ("control", "127.0.0.1", control),
+    ):
+        listener = socket.socket()
+        listener.bind((host, 0))
+        listener.listen(128)
+        ports[name] = listener.getsockname()[1]
+        threading.Thread(target=accept, args=(listener, name, code), daemon=True).start()
+    print(" ".join(f"{name}={port}" for name, port in ports.items()), flush=True)
+    sys.stdin.read()
+
+
+main()
