@@ -1,0 +1,293 @@
+# test/t/121_faults.pl
+#
+# Exactly once, whatever breaks on the way: a proxy in front of a real server
+# loses, cuts, delays or falsifies the answer to the create, the update and the
+# cancel of a booking, before or after the server did it.  In the end each
+# booking must have one event, at its time and in the version the ledger knows;
+# one that was canceled none; and no person may have been needed.
+#
+# Proves R31 (an uncertain write is looked up, never repeated under another
+# id), R33 (5xx prove nothing), R41 (Retry-After is honoured) and R99
+# (credentials follow no redirect).
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+
+use Booking;
+use Booking::Caldav;
+use Booking::FaultProxy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# What breaks: the fault of the write, then those of the reads that follow.
+my %cases = map { $_ => [$_] } qw(unavailable bad_gateway gateway_timeout
+  rate_limited reset close stall unavailable_after bad_gateway_after
+  gateway_timeout_after reset_after close_after stall_after cut_length
+  cut_chunked cut_close cut_silently interim bomb_after);
+$cases{again} = [qw(reset)];
+$cases{lookups} = [
+	qw(reset_after unavailable reset close cut_length cut_chunked
+	  cut_close cut_silently bomb_after bad_gateway)
+];
+$cases{absence} = [qw(close unavailable reset_after cut_silently)];
+
+my ($node, $session) = provider_node('main', conf => <<'EOC');
+booking.http_timeout = 4s
+booking.http_first_byte_timeout = 3s
+EOC
+
+my %start = (
+	create => '20300501T100000Z',
+	update => '20300501T140000Z');
+
+sub during
+{
+	my ($hour) = @_;
+	return "'[2030-05-01 $hour:00+00, 2030-05-01 $hour:30+00)'";
+}
+
+# Ids, states and versions of the newest operations of a server's bookings.
+sub ledger
+{
+	my ($kind) = @_;
+	my $result = $session->try(<<"EOQ");
+SELECT DISTINCT ON (i.intent_id) i.intent, i.state, i.remote, o.kind, o.state,
+	o.event_id, o.etag, o.calendar
+  FROM booking.intent i JOIN booking.operation o USING (intent_id)
+ WHERE o.calendar LIKE '$kind-%' ORDER BY i.intent_id, o.operation_id DESC
+EOQ
+	my %ledger;
+
+	$ledger{ $_->[0] } = $_ foreach @{ $result->{rows} };
+	return \%ledger;
+}
+
+# Compare what the ledger says of one case with what the server holds.
+sub compare
+{
+	my ($server, $ledger, $x, $name) = @_;
+	my $events = $server->list("/user/$x/");
+	my %expected;
+	my %got = map { $_ => "$events->{$_}{start} $events->{$_}{sequence} $events->{$_}{etag}" }
+	  keys %$events;
+
+	foreach my $part ([ "$x-create", 'create', 0 ], [ "$x-update", 'update', 1 ])
+	{
+		my ($intent, $kind, $sequence) = @$part;
+		my (undef, undef, undef, undef, undef, $uid, $etag) = @{ $ledger->{$intent} };
+
+		$expected{$uid} = join(' ', $start{$kind}, $sequence, $etag // 'NULL');
+	}
+	is_deeply(\%got, \%expected,
+		"$name: one event a booking, in the version that is known, none for the canceled");
+	is_deeply(
+		[ map { join(' ', @{ $ledger->{"$x-$_"} }[ 1 .. 4 ]) } qw(create update cancel) ],
+		[
+			'created confirmed create confirmed',
+			'created confirmed update confirmed',
+			'canceled confirmed cancel confirmed'
+		],
+		"$name: states");
+	return;
+}
+
+foreach my $kind (qw(radicale xandikos))
+{
+	my $server = Booking::Caldav->new($kind);
+	my $proxy = Booking::FaultProxy->new($server);
+	my @cases = sort keys %cases;
+
+	# Xandikos makes a commit of Git of each write.
+	@cases = qw(absence gateway_timeout interim lookups reset_after)
+	  if $kind eq 'xandikos' && !$ENV{BOOKING_TEST_LONG};
+	my @names = map { "$kind-$_" } @cases;
+
+	attach($session, $server, $proxy->url, $kind, @names);
+
+	# What is updated and canceled below.
+	foreach my $x (@names)
+	{
+		$session->query(
+			"SELECT booking_claim('t', 'p', '$x-$_->[0]', '$x', ${\during($_->[1])})")
+		  foreach [ 'old', 12 ], [ 'cancel', 16 ];
+	}
+	settle($node, $session);
+
+	# Break each write once, and the reads after it.
+	foreach my $case (@cases)
+	{
+		my ($write, @reads) = @{ $cases{$case} };
+		my $path = "/user/$kind-$case/";
+
+		$proxy->break($_, $path, $write, $case eq 'again' ? 3 : 1)
+		  foreach qw(create update DELETE);
+		$proxy->break('GET,REPORT', $path, $_) foreach @reads;
+	}
+	foreach my $x (@names)
+	{
+		$session->query(
+			"SELECT booking_claim('t', 'p', '$x-create', '$x', ${\during(10)})");
+		$session->query(
+			"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
+		);
+		$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
+	}
+	settle($node, $session);
+
+	my $ledger = ledger($kind);
+
+	compare($server, $ledger, "$kind-$_", "$kind, $_") foreach @cases;
+	is( $session->query(
+			"SELECT intent, problem FROM booking.operation JOIN booking.intent USING (intent_id) WHERE operation.state = 'parked'"
+		),
+		'',
+		"$kind: no operator is needed");
+
+	my @broken = $proxy->log(sub { $_[0]{fault} });
+	my %broken = map { $_->{kind} . ' ' . $_->{fault} => 1 } @broken;
+	my @unused = grep { !$broken{$_} } map { ("create $_", "update $_", "DELETE $_") }
+	  map { $_->[0] } @cases{@cases};
+	is_deeply(\@unused, [], "$kind: each fault has happened");
+	is( $session->query(
+			"SELECT problem FROM booking.account WHERE account = '$kind' AND blocked_until IS NOT NULL"
+		),
+		'the provider asked to wait',
+		"$kind: Retry-After holds the account back");
+	is_clean($session, $kind);
+
+	# A redirect to another host: the write is refused, for whatever reason the
+	# server has; nothing goes there, least of all a password.
+	my $x = "$kind-redirect";
+	my $path = $server->make_calendar($x);
+	$session->query("SELECT booking_resource_put('t', '$x', 1000)");
+	$session->query(
+		"SELECT booking_calendar_put('t', '$x', '$kind', '$path', '$x')");
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-$_->[0]', '$x', ${\during($_->[1])})")
+	  foreach [ 'old', 12 ], [ 'cancel', 16 ];
+	settle($node, $session);
+	$proxy->break($_, $path, 'redirect') foreach qw(create update DELETE);
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-create', '$x', ${\during(10)})");
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
+	);
+	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
+	is_deeply(
+		[ map { wait_state($session, "$x-$_->[0]", $_->[1]) }
+			  [ 'create', 'failed rejected create rejected redirected' ],
+			[ 'update', 'failed rejected update rejected redirected' ],
+			[ 'cancel', 'canceling needs_operator cancel parked redirected' ] ],
+		[
+			'failed rejected create rejected redirected',
+			'failed rejected update rejected redirected',
+			'canceling needs_operator cancel parked redirected'
+		],
+		"$kind, redirect: create and update fail, a cancel waits for a person");
+	is(Booking::Caldav::state($session, "$x-old"),
+		'created confirmed create confirmed',
+		"$kind, redirect: what was not updated stands");
+	is_deeply([ $proxy->log(sub { $_[0]{listener} eq 'other' }) ],
+		[], "$kind, redirect: nothing arrives at the other host");
+	$session->query(
+		"SELECT booking_resolve('t', 'p', '$x-cancel', 'exists', '{\"seen\": \"by hand\"}')"
+	);
+	settle($node, $session);
+	is(wait_state($session, "$x-cancel", 'canceled confirmed cancel confirmed'),
+		'canceled confirmed cancel confirmed',
+		"$kind, redirect: told that the event exists, the worker deletes it");
+	is_deeply(
+		[ map { $_->{start} } values %{ $server->list($path) } ],
+		['20300501T120000Z'],
+		"$kind, redirect: the event that was not updated is all there is");
+	is_clean($session, "$kind, redirect");
+
+	# Canceled while the create is on its way, or its fate is not known: what was
+	# made is deleted, what was not made stays so.
+	$x = "$kind-late";
+	$path = $server->make_calendar($x);
+	$session->query("SELECT booking_resource_put('t', '$x', 1000)");
+	$session->query(
+		"SELECT booking_calendar_put('t', '$x', '$kind', '$path', '$x')");
+	foreach my $case ([ 'hold', 1 ], [ 'hold_after', 1 ], [ 'reset_after', 1 ],
+		[ 'held_reset', 0 ], [ 'held_rate_limited', 0 ])
+	{
+		my ($fault, $made) = @$case;
+		my $puts = sub {
+			return
+			  scalar $proxy->log(
+				sub { $_[0]{path} =~ /^\Q$path\E/ && $_[0]{kind} eq 'create' && $_[0]{status} });
+		};
+		my $before = $puts->();
+
+		$proxy->break('create', $path, $fault);
+		$session->query(
+			"SELECT booking_claim('t', 'p', '$x-$fault', '$x', ${\during(10)})");
+		wait_until(
+			'the create has met its fault',
+			sub {
+				$proxy->log(
+					sub { $_[0]{path} =~ /^\Q$path\E/ && ($_[0]{fault} // '') eq $fault });
+			});
+		$session->query("SELECT booking_cancel('t', 'p', '$x-$fault')");
+		$proxy->clear;
+		settle($node, $session);
+		is( $session->query(
+				"SELECT concat_ws(' ', state, event) FROM booking.intent WHERE intent = '$x-$fault'"
+			),
+			'canceled absent',
+			"$kind, canceled on the way, $fault: canceled");
+		is($puts->() - $before, $made, "$kind, canceled on the way, $fault: made or not");
+		is_deeply($server->list($path), {},
+			"$kind, canceled on the way, $fault: no event");
+	}
+
+	# No connection at all, and one without TLS: certainly not executed.
+	$x = "$kind-away";
+	attach($session, $server, $proxy->url, $x, $x);
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-$_->[0]', '$x', ${\during($_->[1])})")
+	  foreach [ 'old', 12 ], [ 'cancel', 16 ];
+	settle($node, $session);
+	my $closed = PostgreSQL::Test::Cluster::get_free_port();
+	my $url = "http://127.0.0.1:$closed/";
+
+	$session->query("SELECT booking_account_put('t', '$x', 'caldav', '$url')");
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-create', '$x', ${\during(10)})");
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
+	);
+	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
+	foreach my $url ($url, $proxy->url('https'))
+	{
+		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
+
+		$session->query("SELECT booking_account_put('t', '$x', 'caldav', '$url')");
+		wait_until(
+			'all three were tried',
+			sub {
+				Booking::Caldav::later($node, $session);
+				$session->query(<<"EOQ") == 3;
+SELECT count(DISTINCT operation_id) FROM booking.attempt JOIN booking.operation USING (operation_id)
+ WHERE calendar = '$x' AND mark <> 'begun' AND attempt_id > $seen
+EOQ
+			});
+	}
+	is( $session->query(
+			"SELECT DISTINCT mark FROM booking.attempt JOIN booking.operation USING (operation_id)"
+			  . " WHERE calendar = '$x' AND mark NOT IN ('begun', 'done')"),
+		'not_executed',
+		"$kind: without a connection nothing is uncertain");
+	$session->query(
+		"SELECT booking_account_put('t', '$x', 'caldav', '${\$proxy->url}')");
+	settle($node, $session);
+	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS");
+	is_clean($session, "$kind, away");
+}
+
+done_testing();
