@@ -163,8 +163,8 @@ next(BookingTask *task, const BookingHttpResponse *response,
 }
 
 /*
- * Set the outcomes in waiting as they are while no write took effect: a failed read
- * leaves the write undone, and an event that is not there was deleted by
+ * Set the outcomes in waiting as they are while no write took effect: a failed
+ * read leaves the write undone, and an event that is not there was deleted by
  * somebody, which is all that a cancel wants.
  */
 void

@@ -170,10 +170,11 @@ foreach my $round (1 .. $rounds)
 	my @canceled = map { $all[$_] . ($_ % 2 ? '' : '-new') }
 	  grep { $_ % 4 < 2 } 0 .. $#all;
 
-	# create; those whose fate is unknown are looked up, and there it dies again
+	# create; those whose fate is unknown are looked up, and there it dies again:
+	# the hold is set before the first death, for the next worker is quick
+	$proxy->break('GET', $path, 'hold');
 	survive($ways[ $round % 3 ], 'create', $place, $path,
 		map { claim($_, $calendar, 10) } @all);
-	$proxy->break('GET', $path, 'hold');
 	wait_until(
 		'a lookup is held',
 		sub {
