@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 /* the version whose relations and functions this library works on */
-#define BOOKING_SQL_VERSION "0.2"
+#define BOOKING_SQL_VERSION "0.3"
 
 extern char *booking_store_extension_version(void);
 extern void booking_store_extension_demand(void);
