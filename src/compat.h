@@ -51,6 +51,23 @@
 	CreateWaitEventSet(context, nevents)
 #endif
 
+/* for users of executor/executor.h; none is an invalid pointer */
+#if PG_VERSION_NUM >= 180000
+#define booking_check_index_constraints(target, slot, estate, conflict, none, arbiters) \
+	ExecCheckIndexConstraints(target, slot, estate, conflict, none, arbiters)
+#else
+#define booking_check_index_constraints(target, slot, estate, conflict, none, arbiters) \
+	((void) (none), ExecCheckIndexConstraints(target, slot, estate, conflict, arbiters))
+#endif
+#if PG_VERSION_NUM >= 160000
+#define booking_insert_index_tuples(target, slot, estate, conflict, arbiters) \
+	ExecInsertIndexTuples(target, slot, estate, false, true, conflict, \
+						  arbiters, false)
+#else
+#define booking_insert_index_tuples(target, slot, estate, conflict, arbiters) \
+	ExecInsertIndexTuples(target, slot, estate, false, true, conflict, arbiters)
+#endif
+
 /* came with a minor release of 15 */
 #ifndef palloc_array
 #define palloc_array(type, count) ((type *) palloc(sizeof(type) * (count)))

@@ -356,10 +356,14 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 	const BookingResource *resource = wish->resources[0];
 	TimestampTz start;
 	TimestampTz end;
-	RangeType  *occupied;
+	BookingReservationRow row = {0};
 
 	booking_capacity_occupied(resource, wish->start, wish->end, &start, &end);
-	occupied = booking_range_make(start, end);
+	row.intent_id = wish->intent_id;
+	row.resource_id = resource->resource_id;
+	row.occupied = booking_range_make(start, end);
+	row.hold_until = wish->hold_until;
+	row.tenant = wish->tenant;
 
 	for (;;)
 	{
@@ -371,9 +375,7 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 
 		CHECK_FOR_INTERRUPTS();
 
-		if (booking_store_reservation_insert_first(wish->intent_id, wish->tenant,
-												   resource->resource_id,
-												   occupied, wish->hold_until))
+		if (booking_store_reservation_insert(&row))
 			return true;
 
 		rows = booking_store_reservation_overlap(resource->resource_id,
@@ -449,6 +451,7 @@ static void
 apply_plan(const BookingWish *wish, const BookingResource *resource,
 		   const Plan *plan, int first_piece)
 {
+	BookingReservationRow row = {0};
 	BookingReservation *rows;
 	int			nrows;
 
@@ -459,11 +462,23 @@ apply_plan(const BookingWish *wish, const BookingResource *resource,
 	if (plan->nmoved > 0)
 		booking_store_reservation_relane(plan->moved, plan->moved_lanes,
 										 plan->nmoved);
-	booking_store_reservation_insert(wish->intent_id, wish->tenant,
-									 resource->resource_id, first_piece,
-									 plan->lanes, wish->units,
-									 booking_range_make(plan->start, plan->end),
-									 wish->hold_until, wish->override);
+	row.intent_id = wish->intent_id;
+	row.resource_id = resource->resource_id;
+	row.occupied = booking_range_make(plan->start, plan->end);
+	row.hold_until = wish->hold_until;
+	row.override = wish->override;
+	row.tenant = wish->tenant;
+	for (int i = 0; i < wish->units; i++)
+	{
+		row.piece = first_piece + i;
+		row.unit = plan->lanes[i];
+		/* found free under the exclusive lock */
+		if (!booking_store_reservation_insert(&row))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not hold the units because of a concurrent direct change of reservations"),
+					 errhint("The transaction might succeed if retried.")));
+	}
 	if (wish->override)
 		booking_store_resource_mark_overrides(resource->resource_id);
 }

@@ -79,32 +79,31 @@ booking_want_update(const BookingCall *call, int64 intent_id,
 const char *
 booking_want_cancel(const BookingCall *call, const BookingIntent *intent)
 {
-	BookingOperation *newest = booking_store_operation_newest(intent->intent_id);
+	BookingState state = booking_state_of(intent->state);
+	BookingOperation *newest;
 	BookingOperation operation;
 
+	if (state != BOOKING_STATE_APPROVED && state != BOOKING_STATE_CREATING &&
+		state != BOOKING_STATE_CREATED && state != BOOKING_STATE_UNKNOWN)
+		return "canceled";
+
+	newest = booking_store_operation_newest(intent->intent_id);
 	if (newest == NULL)
 		return "canceled";
-	switch (booking_state_of(intent->state))
+	if (state == BOOKING_STATE_APPROVED && !newest->uncertain)
 	{
-		case BOOKING_STATE_APPROVED:
-			if (newest->uncertain)
-				break;
-			booking_store_operation_drop(newest->operation_id, call->now);
-			return "canceled";
-		case BOOKING_STATE_CREATED:
-			operation = *newest;
-			operation.previous_id = newest->operation_id;
-			operation.kind = "cancel";
-			operation.sequence = newest->sequence + 1;
-			(void) booking_store_operation_insert(&operation, call->now);
-			break;
-		case BOOKING_STATE_CREATING:
-		case BOOKING_STATE_UNKNOWN:
-			/* what was sent is settled first; see controller/outcome.c */
-			break;
-		default:
-			return "canceled";
+		booking_store_operation_drop(newest->operation_id, call->now);
+		return "canceled";
 	}
+	if (state == BOOKING_STATE_CREATED)
+	{
+		operation = *newest;
+		operation.previous_id = newest->operation_id;
+		operation.kind = "cancel";
+		operation.sequence = newest->sequence + 1;
+		(void) booking_store_operation_insert(&operation, call->now);
+	}
+	/* else what was sent is settled first; see controller/outcome.c */
 	booking_wake_at_commit();
 	return "canceling";
 }

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
@@ -18,15 +19,29 @@
 
 #include "compat.h"
 #include "store/plan.h"
+#include "store/row.h"
 #include "store/store.h"
 
-#define INTENT_COLUMNS \
-	"i.intent_id, i.revision, i.version, i.resources, i.expected_versions, " \
-	"i.slot, i.during, i.units, i.terms, i.supersedes, i.intent, " \
-	"i.disposition, i.state, i.remote, i.event, i.receipt, i.successor, i.detail"
+/* the columns of booking.intent, counted from 0 */
+enum
+{
+	INTENT_ID, CREATED_AT, CHANGED_AT, REVISION, VERSION, UNITS, TENANT,
+	PRINCIPAL, INTENT, DISPOSITION, STATE, REMOTE, EVENT, RECEIPT, RESOURCES,
+	SLOT, DURING, EXPECTED_VERSIONS, TERMS, SUPERSEDES, SUCCESSOR,
+	OVERRIDE_REASON, DETAIL, EVIDENCE, CREATED_ROLE, CHANGED_ROLE,
+	INTENT_NCOLUMNS
+};
 
-static BookingIntent *intent_from_row(uint64 row);
-static void payload_bind(Datum *values, bool *nulls, int first,
+#define INTENT_COLUMNS \
+	"intent_id, created_at, changed_at, revision, version, units, tenant, " \
+	"principal, intent, disposition, state, remote, event, receipt, resources, " \
+	"slot, during, expected_versions, terms, supersedes, successor, " \
+	"override_reason, detail, evidence, created_role, changed_role"
+
+static BookingIntent *intent_from_columns(const Datum *values,
+										 const bool *nulls);
+static text *text_or_null(const Datum *values, const bool *nulls, int column);
+static void payload_bind(Datum *values, bool *nulls,
 						 const BookingPayload *payload);
 
 /*
@@ -47,20 +62,24 @@ booking_store_next_intent_id(void)
 BookingIntent *
 booking_store_intent_read(const BookingIdentity *identity)
 {
-	static BookingPlan plan = {
-		"SELECT " INTENT_COLUMNS
-		"  FROM booking.intent i"
-		" WHERE i.tenant = $1 AND i.principal = $2 AND i.intent = $3",
-		{TEXTOID, TEXTOID, TEXTOID}
+	static BookingSearch search = {
+		{
+			"SELECT " INTENT_COLUMNS " FROM booking.intent"
+			" WHERE tenant = $1 AND principal = $2 AND intent = $3",
+			{TEXTOID, TEXTOID, TEXTOID}
+		},
+		"intent", "intent_identity_key", INTENT_NCOLUMNS
 	};
-	Datum		values[3];
+	Datum		keys[3];
+	Datum		values[INTENT_NCOLUMNS];
+	bool		nulls[INTENT_NCOLUMNS];
 
-	values[0] = PointerGetDatum(identity->tenant);
-	values[1] = PointerGetDatum(identity->principal);
-	values[2] = PointerGetDatum(identity->intent);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	keys[0] = PointerGetDatum(identity->tenant);
+	keys[1] = PointerGetDatum(identity->principal);
+	keys[2] = PointerGetDatum(identity->intent);
+	if (!booking_row_search(&search, keys, values, nulls))
 		return NULL;
-	return intent_from_row(0);
+	return intent_from_columns(values, nulls);
 }
 
 /*
@@ -69,20 +88,24 @@ booking_store_intent_read(const BookingIdentity *identity)
 BookingIntent *
 booking_store_intent_by_id(int64 intent_id, BookingIdentity *identity)
 {
-	static BookingPlan plan = {
-		"SELECT " INTENT_COLUMNS ", i.tenant, i.principal"
-		"  FROM booking.intent i WHERE i.intent_id = $1",
-		{INT8OID}
+	static BookingSearch search = {
+		{
+			"SELECT " INTENT_COLUMNS " FROM booking.intent WHERE intent_id = $1",
+			{INT8OID}
+		},
+		"intent", "intent_pkey", INTENT_NCOLUMNS
 	};
-	Datum		values[1];
+	Datum		keys[1];
+	Datum		values[INTENT_NCOLUMNS];
+	bool		nulls[INTENT_NCOLUMNS];
 	BookingIntent *intent;
 
-	values[0] = Int64GetDatum(intent_id);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	keys[0] = Int64GetDatum(intent_id);
+	if (!booking_row_search(&search, keys, values, nulls))
 		return NULL;
-	intent = intent_from_row(0);
-	identity->tenant = DatumGetTextPP(booking_plan_column(0, 19, NULL));
-	identity->principal = DatumGetTextPP(booking_plan_column(0, 20, NULL));
+	intent = intent_from_columns(values, nulls);
+	identity->tenant = DatumGetTextPP(values[TENANT]);
+	identity->principal = DatumGetTextPP(values[PRINCIPAL]);
 	identity->intent = intent->intent;
 	return intent;
 }
@@ -108,39 +131,45 @@ booking_store_intent_record(const BookingIntentRow *row)
 bool
 booking_store_intent_insert(const BookingIntentRow *row)
 {
-	static BookingPlan plan = {
-		"INSERT INTO booking.intent (intent_id, version, tenant, principal,"
-		" intent, disposition, state, receipt, override_reason, detail,"
-		" evidence, created_role, changed_role, created_at, changed_at,"
-		" resources, expected_versions, slot, during, units, terms, supersedes,"
-		" remote)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13,"
-		" $13, $14, $15, $16, $17, $18, $19, $20, $21)"
-		" ON CONFLICT ON CONSTRAINT intent_identity_key DO NOTHING",
-		{INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
-			TEXTOID, JSONBOID, JSONBOID, TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID,
-			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID, TEXTOID}
+	static BookingInsert insert = {
+		{
+			"INSERT INTO booking.intent (" INTENT_COLUMNS ")"
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
+			" $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)"
+			" ON CONFLICT ON CONSTRAINT intent_identity_key DO NOTHING",
+			{INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID, INT4OID, INT4OID,
+				TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
+				TEXTOID, TEXTARRAYOID, TEXTOID, TSTZRANGEOID, INT8ARRAYOID,
+				JSONBOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, TEXTOID,
+				TEXTOID}
+		},
+		"intent", "intent_identity_key"
 	};
-	Datum		values[21];
-	bool		nulls[21] = {0};
+	Datum		values[INTENT_NCOLUMNS];
+	bool		nulls[INTENT_NCOLUMNS] = {0};
 
-	values[0] = Int64GetDatum(row->intent_id);
-	values[1] = Int32GetDatum(row->version);
-	values[2] = PointerGetDatum(row->identity->tenant);
-	values[3] = PointerGetDatum(row->identity->principal);
-	values[4] = PointerGetDatum(row->identity->intent);
-	values[5] = CStringGetTextDatum(row->disposition);
-	values[6] = CStringGetTextDatum(row->state);
-	booking_plan_bind(values, nulls, 7, row->receipt);
-	booking_plan_bind(values, nulls, 8, row->override_reason);
-	booking_plan_bind(values, nulls, 9, row->detail);
-	booking_plan_bind(values, nulls, 10, row->evidence);
-	values[11] = PointerGetDatum(row->role);
-	values[12] = TimestampTzGetDatum(row->now);
-	payload_bind(values, nulls, 13, row->payload);
-	values[20] = CStringGetTextDatum(row->remote != NULL ? row->remote : "not_required");
+	values[INTENT_ID] = Int64GetDatum(row->intent_id);
+	values[CREATED_AT] = TimestampTzGetDatum(row->now);
+	values[CHANGED_AT] = TimestampTzGetDatum(row->now);
+	values[REVISION] = Int32GetDatum(1);
+	values[VERSION] = Int32GetDatum(row->version);
+	values[TENANT] = PointerGetDatum(row->identity->tenant);
+	values[PRINCIPAL] = PointerGetDatum(row->identity->principal);
+	values[INTENT] = PointerGetDatum(row->identity->intent);
+	values[DISPOSITION] = CStringGetTextDatum(row->disposition);
+	values[STATE] = CStringGetTextDatum(row->state);
+	values[REMOTE] = CStringGetTextDatum(row->remote != NULL ? row->remote : "not_required");
+	values[EVENT] = CStringGetTextDatum("none");
+	booking_plan_bind(values, nulls, RECEIPT, row->receipt);
+	booking_plan_bind(values, nulls, SUCCESSOR, NULL);
+	booking_plan_bind(values, nulls, OVERRIDE_REASON, row->override_reason);
+	booking_plan_bind(values, nulls, DETAIL, row->detail);
+	booking_plan_bind(values, nulls, EVIDENCE, row->evidence);
+	values[CREATED_ROLE] = PointerGetDatum(row->role);
+	values[CHANGED_ROLE] = PointerGetDatum(row->role);
+	payload_bind(values, nulls, row->payload);
 
-	return booking_plan_run(&plan, values, nulls, 0) == 1;
+	return booking_row_insert(&insert, values, nulls);
 }
 
 /*
@@ -199,6 +228,10 @@ booking_store_intent_repropose(int64 intent_id, int32 version,
 		{INT8OID, INT4OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID,
 			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID}
 	};
+	static const int columns[] = {RESOURCES, EXPECTED_VERSIONS, SLOT, DURING,
+	UNITS, TERMS, SUPERSEDES};
+	Datum		row[INTENT_NCOLUMNS];
+	bool		row_nulls[INTENT_NCOLUMNS] = {0};
 	Datum		values[12];
 	bool		nulls[12] = {0};
 
@@ -207,7 +240,12 @@ booking_store_intent_repropose(int64 intent_id, int32 version,
 	values[2] = CStringGetTextDatum(disposition);
 	values[3] = PointerGetDatum(role);
 	values[4] = TimestampTzGetDatum(now);
-	payload_bind(values, nulls, 5, payload);
+	payload_bind(row, row_nulls, payload);
+	for (int i = 0; i < lengthof(columns); i++)
+	{
+		values[5 + i] = row[columns[i]];
+		nulls[5 + i] = row_nulls[columns[i]];
+	}
 	if (booking_plan_run(&plan, values, nulls, 0) != 1)
 		elog(ERROR, "intent " INT64_FORMAT " vanished", intent_id);
 }
@@ -250,89 +288,85 @@ booking_store_intent_list(const BookingListFilter *filter, int limit,
 	*count = (int) booking_plan_run(&plan, values, nulls, 0);
 	intents = palloc_array(BookingIntent *, *count + 1);
 	for (int i = 0; i < *count; i++)
-		intents[i] = intent_from_row(i);
+	{
+		Datum		row[INTENT_NCOLUMNS];
+		bool		row_nulls[INTENT_NCOLUMNS];
+
+		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, row,
+						  row_nulls);
+		intents[i] = intent_from_columns(row, row_nulls);
+	}
 	return intents;
 }
 
 /*
- * Struct of a row whose columns are INTENT_COLUMNS.
+ * Struct of a row.
  */
 static BookingIntent *
-intent_from_row(uint64 row)
+intent_from_columns(const Datum *values, const bool *nulls)
 {
 	BookingIntent *intent = palloc0_object(BookingIntent);
 	BookingPayload *payload = &intent->payload;
-	bool		isnull;
-	Datum		value;
 
-	intent->intent_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
-	intent->revision = DatumGetInt32(booking_plan_column(row, 2, NULL));
-	intent->version = DatumGetInt32(booking_plan_column(row, 3, NULL));
-	value = booking_plan_column(row, 4, &isnull);
-	if (!isnull)
+	intent->intent_id = DatumGetInt64(values[INTENT_ID]);
+	intent->revision = DatumGetInt32(values[REVISION]);
+	intent->version = DatumGetInt32(values[VERSION]);
+	if (!nulls[RESOURCES])
 	{
-		booking_record_text_array(value, &payload->nresources,
+		booking_record_text_array(values[RESOURCES], &payload->nresources,
 								  &payload->resources);
-		value = booking_plan_column(row, 5, &isnull);
-		if (!isnull)
-			payload->versions = booking_record_int8_array(value,
+		if (!nulls[EXPECTED_VERSIONS])
+			payload->versions = booking_record_int8_array(values[EXPECTED_VERSIONS],
 														  payload->nresources);
-		value = booking_plan_column(row, 6, &isnull);
-		if (!isnull)
-			payload->slot = DatumGetTextPP(value);
-		value = booking_plan_column(row, 7, &isnull);
-		if (!isnull)
-		{
-			payload->has_during = true;
-			booking_range_bounds(value, &payload->start, &payload->end);
-		}
-		payload->units = DatumGetInt32(booking_plan_column(row, 8, NULL));
-		payload->terms = DatumGetJsonbP(booking_plan_column(row, 9, NULL));
-		value = booking_plan_column(row, 10, &isnull);
-		if (!isnull)
-			payload->supersedes = DatumGetTextPP(value);
+		payload->slot = text_or_null(values, nulls, SLOT);
+		payload->has_during = !nulls[DURING];
+		if (payload->has_during)
+			booking_range_bounds(values[DURING], &payload->start, &payload->end);
+		payload->units = DatumGetInt32(values[UNITS]);
+		payload->terms = DatumGetJsonbP(values[TERMS]);
+		payload->supersedes = text_or_null(values, nulls, SUPERSEDES);
 	}
-	intent->intent = DatumGetTextPP(booking_plan_column(row, 11, NULL));
-	intent->disposition = DatumGetTextPP(booking_plan_column(row, 12, NULL));
-	intent->state = DatumGetTextPP(booking_plan_column(row, 13, NULL));
-	intent->remote = DatumGetTextPP(booking_plan_column(row, 14, NULL));
-	intent->event = DatumGetTextPP(booking_plan_column(row, 15, NULL));
-	value = booking_plan_column(row, 16, &isnull);
-	if (!isnull)
-		intent->receipt = DatumGetTextPP(value);
-	value = booking_plan_column(row, 17, &isnull);
-	if (!isnull)
-		intent->successor = DatumGetTextPP(value);
-	value = booking_plan_column(row, 18, &isnull);
-	if (!isnull)
-		intent->detail = DatumGetJsonbP(value);
+	intent->intent = DatumGetTextPP(values[INTENT]);
+	intent->disposition = DatumGetTextPP(values[DISPOSITION]);
+	intent->state = DatumGetTextPP(values[STATE]);
+	intent->remote = DatumGetTextPP(values[REMOTE]);
+	intent->event = DatumGetTextPP(values[EVENT]);
+	intent->receipt = text_or_null(values, nulls, RECEIPT);
+	intent->successor = text_or_null(values, nulls, SUCCESSOR);
+	intent->detail = nulls[DETAIL] ? NULL : DatumGetJsonbP(values[DETAIL]);
 	return intent;
 }
 
 /*
- * Bind the seven payload columns from parameter first on, all NULL without a
- * payload.
+ * A text of a row, NULL for NULL.
+ */
+static text *
+text_or_null(const Datum *values, const bool *nulls, int column)
+{
+	return nulls[column] ? NULL : DatumGetTextPP(values[column]);
+}
+
+/*
+ * Bind the seven columns of a payload, all NULL without one.
  */
 static void
-payload_bind(Datum *values, bool *nulls, int first,
-			 const BookingPayload *payload)
+payload_bind(Datum *values, bool *nulls, const BookingPayload *payload)
 {
-	if (payload == NULL)
-	{
-		for (int i = 0; i < 7; i++)
-			nulls[first + i] = true;
-		return;
-	}
+	bool		none = payload == NULL;
 
-	values[first] = PointerGetDatum(booking_record_make_text_array(payload->resources,
-																   payload->nresources));
-	booking_plan_bind(values, nulls, first + 1, payload->versions == NULL ? NULL :
+	booking_plan_bind(values, nulls, RESOURCES, none ? NULL :
+					  booking_record_make_text_array(payload->resources,
+													 payload->nresources));
+	booking_plan_bind(values, nulls, EXPECTED_VERSIONS,
+					  none || payload->versions == NULL ? NULL :
 					  booking_record_make_int8_array(payload->versions,
 													 payload->nresources));
-	booking_plan_bind(values, nulls, first + 2, payload->slot);
-	booking_plan_bind(values, nulls, first + 3, !payload->has_during ? NULL :
+	booking_plan_bind(values, nulls, SLOT, none ? NULL : payload->slot);
+	booking_plan_bind(values, nulls, DURING, none || !payload->has_during ? NULL :
 					  booking_range_make(payload->start, payload->end));
-	values[first + 4] = Int32GetDatum(payload->units);
-	values[first + 5] = PointerGetDatum(payload->terms);
-	booking_plan_bind(values, nulls, first + 6, payload->supersedes);
+	values[UNITS] = Int32GetDatum(none ? 0 : payload->units);
+	nulls[UNITS] = none;
+	booking_plan_bind(values, nulls, TERMS, none ? NULL : payload->terms);
+	booking_plan_bind(values, nulls, SUPERSEDES, none ? NULL :
+					  payload->supersedes);
 }

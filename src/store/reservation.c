@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "store/plan.h"
+#include "store/row.h"
 #include "store/store.h"
 
 /*
@@ -30,70 +31,36 @@
 static BookingReservation *reservations_from_rows(uint64 count);
 
 /*
- * Hold lane 0 of a resource of capacity 1, if it is free throughout.  Waits
- * for a transaction in progress that holds it.  Returns whether it was free.
+ * Hold a lane of a resource, if it is free throughout.  Waits for a
+ * transaction in progress that holds it.  Returns whether it was free.
  */
 bool
-booking_store_reservation_insert_first(int64 intent_id, text *tenant,
-									   int64 resource_id, RangeType *occupied,
-									   const TimestampTz *hold_until)
+booking_store_reservation_insert(const BookingReservationRow *row)
 {
-	static BookingPlan plan = {
-		"INSERT INTO booking.reservation (intent_id, resource_id, piece, unit,"
-		" occupied, hold_until, tenant)"
-		" VALUES ($1, $2, 0, 0, $3, $4, $5)"
-		" ON CONFLICT ON CONSTRAINT reservation_lane_excl DO NOTHING",
-		{INT8OID, INT8OID, TSTZRANGEOID, TIMESTAMPTZOID, TEXTOID}
-	};
-	Datum		values[5];
-	bool		nulls[5] = {0};
-
-	values[0] = Int64GetDatum(intent_id);
-	values[1] = Int64GetDatum(resource_id);
-	values[2] = PointerGetDatum(occupied);
-	values[3] = hold_until != NULL ? TimestampTzGetDatum(*hold_until) : 0;
-	nulls[3] = hold_until == NULL;
-	values[4] = PointerGetDatum(tenant);
-	return booking_plan_run(&plan, values, nulls, 0) == 1;
-}
-
-/*
- * Hold lanes that the caller found free under the exclusive lock of the
- * resource.  Only direct DML can have taken one in between.
- */
-void
-booking_store_reservation_insert(int64 intent_id, text *tenant,
-								 int64 resource_id, int first_piece,
-								 const int32 *lanes, int count,
-								 RangeType *occupied,
-								 const TimestampTz *hold_until, bool override)
-{
-	static BookingPlan plan = {
-		"INSERT INTO booking.reservation (intent_id, resource_id, piece, unit,"
-		" occupied, hold_until, tenant, override)"
-		" SELECT $1, $2, $3 + l.n::int - 1, l.lane, $4, $5, $6, $7"
-		"   FROM unnest($8) WITH ORDINALITY AS l(lane, n)"
-		" ON CONFLICT ON CONSTRAINT reservation_lane_excl DO NOTHING",
-		{INT8OID, INT8OID, INT4OID, TSTZRANGEOID, TIMESTAMPTZOID, TEXTOID,
-			BOOLOID, INT4ARRAYOID}
+	static BookingInsert insert = {
+		{
+			"INSERT INTO booking.reservation (intent_id, resource_id, piece,"
+			" unit, occupied, hold_until, override, tenant)"
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+			" ON CONFLICT ON CONSTRAINT reservation_lane_excl DO NOTHING",
+			{INT8OID, INT8OID, INT4OID, INT4OID, TSTZRANGEOID, TIMESTAMPTZOID,
+				BOOLOID, TEXTOID}
+		},
+		"reservation", "reservation_lane_excl"
 	};
 	Datum		values[8];
 	bool		nulls[8] = {0};
 
-	values[0] = Int64GetDatum(intent_id);
-	values[1] = Int64GetDatum(resource_id);
-	values[2] = Int32GetDatum(first_piece);
-	values[3] = PointerGetDatum(occupied);
-	values[4] = hold_until != NULL ? TimestampTzGetDatum(*hold_until) : 0;
-	nulls[4] = hold_until == NULL;
-	values[5] = PointerGetDatum(tenant);
-	values[6] = BoolGetDatum(override);
-	values[7] = PointerGetDatum(booking_record_make_int4_array(lanes, count));
-	if (booking_plan_run(&plan, values, nulls, 0) != (uint64) count)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not hold the units because of a concurrent direct change of reservations"),
-				 errhint("The transaction might succeed if retried.")));
+	values[0] = Int64GetDatum(row->intent_id);
+	values[1] = Int64GetDatum(row->resource_id);
+	values[2] = Int32GetDatum(row->piece);
+	values[3] = Int32GetDatum(row->unit);
+	values[4] = PointerGetDatum(row->occupied);
+	values[5] = row->hold_until != NULL ? TimestampTzGetDatum(*row->hold_until) : 0;
+	nulls[5] = row->hold_until == NULL;
+	values[6] = BoolGetDatum(row->override);
+	values[7] = PointerGetDatum(row->tenant);
+	return booking_row_insert(&insert, values, nulls);
 }
 
 /*

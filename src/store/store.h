@@ -36,6 +36,19 @@ typedef struct BookingIntentRow
 	TimestampTz now;
 } BookingIntentRow;
 
+/* a row of booking.reservation to be written */
+typedef struct BookingReservationRow
+{
+	int64		intent_id;
+	int64		resource_id;
+	int32		piece;
+	int32		unit;
+	RangeType  *occupied;
+	const TimestampTz *hold_until;	/* NULL: a booking */
+	bool		override;
+	text	   *tenant;
+} BookingReservationRow;
+
 /* what a later call changes; NULL pointers leave the column as it is */
 typedef struct BookingIntentChange
 {
@@ -89,16 +102,7 @@ extern void booking_store_proposal_decide(int64 intent_id, int32 version,
 										  TimestampTz now);
 
 /* reservation.c */
-extern bool booking_store_reservation_insert_first(int64 intent_id, text *tenant,
-												   int64 resource_id,
-												   RangeType *occupied,
-												   const TimestampTz *hold_until);
-extern void booking_store_reservation_insert(int64 intent_id, text *tenant,
-											 int64 resource_id, int first_piece,
-											 const int32 *lanes, int count,
-											 RangeType *occupied,
-											 const TimestampTz *hold_until,
-											 bool override);
+extern bool booking_store_reservation_insert(const BookingReservationRow *row);
 extern BookingReservation *booking_store_reservation_overlap(int64 resource_id,
 															 TimestampTz start,
 															 TimestampTz end,
