@@ -14,8 +14,9 @@
 
 #include "compat.h"
 #include "controller/launcher.h"
-#include "controller/wake.h"
+#include "controller/shared.h"
 #include "guc.h"
+#include "ledger/wake.h"
 
 PG_MODULE_MAGIC;
 
@@ -29,6 +30,6 @@ void
 _PG_init(void)
 {
 	booking_guc_init();
-	booking_wake_init();
+	booking_wake_init(booking_shared_wake);
 	booking_launcher_init();
 }

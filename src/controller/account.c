@@ -16,12 +16,12 @@
 
 #include "compat.h"
 #include "controller/seal.h"
-#include "controller/site.h"
-#include "controller/wake.h"
 #include "ledger/access.h"
 #include "ledger/args.h"
 #include "ledger/detail.h"
 #include "ledger/lock.h"
+#include "ledger/site.h"
+#include "ledger/wake.h"
 #include "provider/provider.h"
 #include "store/store.h"
 

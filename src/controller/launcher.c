@@ -48,8 +48,8 @@
 #include "compat.h"
 #include "controller/launcher.h"
 #include "controller/shared.h"
-#include "controller/wake.h"
 #include "guc.h"
+#include "ledger/wake.h"
 
 PGDLLEXPORT void booking_launcher_main(Datum arg);
 

@@ -17,11 +17,11 @@
 
 #include "compat.h"
 #include "controller/outcome.h"
-#include "controller/wake.h"
 #include "ledger/args.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/state.h"
+#include "ledger/wake.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_resolve);

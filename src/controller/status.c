@@ -20,10 +20,10 @@
 #include "compat.h"
 #include "controller/launcher.h"
 #include "controller/shared.h"
-#include "controller/site.h"
 #include "guc.h"
 #include "ledger/access.h"
 #include "ledger/lock.h"
+#include "ledger/site.h"
 #include "store/operation.h"
 
 PG_FUNCTION_INFO_V1(booking_worker_start);

@@ -17,9 +17,9 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
-#include "controller/site.h"
-#include "controller/wake.h"
+#include "ledger/site.h"
 #include "ledger/state.h"
+#include "ledger/wake.h"
 #include "ledger/want.h"
 #include "store/account.h"
 #include "store/operation.h"

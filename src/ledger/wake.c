@@ -3,14 +3,14 @@
  * wake.c
  *	  waking the worker when a transaction commits
  *
- * A backend notes that its transaction left work, and sets the worker's latch
+ * A backend notes that its transaction left work, and has the worker woken
  * once the commit is visible.  A prepared transaction commits in another
  * session that knows nothing of its content, so every COMMIT PREPARED wakes
  * the worker of its database.  What is missed, such as work that a restored or
  * replicated database brings, is found by the slow poll.
  *
  * IDENTIFICATION
- *	  booking/src/controller/wake.c
+ *	  booking/src/ledger/wake.c
  *
  *-------------------------------------------------------------------------
  */
@@ -19,19 +19,21 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 
-#include "controller/shared.h"
-#include "controller/wake.h"
+#include "ledger/wake.h"
 
 static void at_end_of_transaction(XactEvent event, void *arg);
 
+static void (*wake_worker) (Oid database) = NULL;
 static bool wanted = false;
 
 /*
- * Register the callback.  Once a process, from _PG_init.
+ * Register the callback, and how the worker of a database is woken; that may
+ * not fail.  Once a process, from _PG_init.
  */
 void
-booking_wake_init(void)
+booking_wake_init(void (*wake) (Oid database))
 {
+	wake_worker = wake;
 	RegisterXactCallback(at_end_of_transaction, NULL);
 }
 
@@ -54,7 +56,7 @@ at_end_of_transaction(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_COMMIT:
 			if (wanted)
-				booking_shared_wake(MyDatabaseId);
+				wake_worker(MyDatabaseId);
 			wanted = false;
 			break;
 		case XACT_EVENT_ABORT:

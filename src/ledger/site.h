@@ -4,7 +4,7 @@
  *	  which database may write to providers, and the ids of its events
  *
  * IDENTIFICATION
- *	  booking/src/controller/site.h
+ *	  booking/src/ledger/site.h
  *
  *-------------------------------------------------------------------------
  */

@@ -4,7 +4,7 @@
  *	  waking the worker when a transaction commits
  *
  * IDENTIFICATION
- *	  booking/src/controller/wake.h
+ *	  booking/src/ledger/wake.h
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 #include "postgres.h"
 
-extern void booking_wake_init(void);
+extern void booking_wake_init(void (*wake) (Oid database));
 extern void booking_wake_at_commit(void);
 
 #endif							/* BOOKING_WAKE_H */

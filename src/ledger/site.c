@@ -15,7 +15,7 @@
  * the same in two databases.
  *
  * IDENTIFICATION
- *	  booking/src/controller/site.c
+ *	  booking/src/ledger/site.c
  *
  *-------------------------------------------------------------------------
  */
@@ -31,10 +31,10 @@
 
 #include "codec/base32hex.h"
 #include "compat.h"
-#include "controller/site.h"
-#include "controller/wake.h"
 #include "guc.h"
 #include "ledger/access.h"
+#include "ledger/site.h"
+#include "ledger/wake.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_arm);
