@@ -30,6 +30,9 @@
 #include "codec/contentline.h"
 #include "codec/utf8.h"
 
+/* a byte that is in no character */
+#define NOT_UTF8 '\xff'
+
 static char *replace_invalid(char *text, size_t len, BookingArena *arena);
 static const char *find_outside_quotes(const char *text, const char *set);
 static char *decode_param(const char *value, size_t len, BookingArena *arena);
@@ -38,7 +41,8 @@ static char *decode_param(const char *value, size_t len, BookingArena *arena);
  * The bytes with folds taken out (RFC 5545 section 3.1), lines ended by LF
  * alone, and whatever is not UTF-8 replaced; terminated.  A byte order mark is
  * skipped.  Returns NULL with *has_nul when there is a NUL, which no text can
- * hold, and NULL without it when the arena has failed.
+ * hold, and NULL without it when the arena has failed.  Where has_nul is NULL a
+ * NUL is one more byte that is no character.
  */
 char *
 booking_contentline_unfold(const char *data, size_t len, BookingArena *arena,
@@ -47,9 +51,12 @@ booking_contentline_unfold(const char *data, size_t len, BookingArena *arena,
 	char	   *copy;
 	char	   *out;
 
-	*has_nul = len > 0 && memchr(data, '\0', len) != NULL;
-	if (*has_nul)
-		return NULL;
+	if (has_nul != NULL)
+	{
+		*has_nul = len > 0 && memchr(data, '\0', len) != NULL;
+		if (*has_nul)
+			return NULL;
+	}
 	if (len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
 	{
 		data += 3;
@@ -69,7 +76,7 @@ booking_contentline_unfold(const char *data, size_t len, BookingArena *arena,
 		else if (data[i] == '\n')
 			end = i + 1;
 		if (end == i)
-			*out++ = data[i];
+			*out++ = data[i] == '\0' ? NOT_UTF8 : data[i];
 		else if (end < len && (data[end] == ' ' || data[end] == '\t'))
 			i = end;
 		else

@@ -3,11 +3,10 @@
  * ical.c
  *	  events as iCalendar objects (RFC 5545), read
  *
- * One pass over the content lines keeps what the event model has room for.  An
- * object must be whole: components nest and end as they began, for an answer
- * that was cut must not pass for an event.  Within it, lines that are not
- * understood are passed over, since one odd line of some program must not hide
- * a busy time; but what identifies the event or says when it is must be right.
+ * One pass over the content lines keeps what the event model has room for.
+ * Lines that are not understood are passed over, since one odd line of some
+ * program must not hide a busy time; but what identifies the event or says when
+ * it is must be right.
  *
  * Times are made into instants when all lines have come, because a VTIMEZONE
  * may stand behind the event.  A time without a zone is refused like one in an
@@ -26,31 +25,12 @@
 
 #include "codec/civil.h"
 #include "codec/ical.h"
-#include "codec/ical_zone.h"
-#include "codec/utf8.h"
+#include "codec/ical_value.h"
+#include "codec/ical_walk.h"
 
 /* far more than any calendar needs, and little enough to be read at once */
 #define MAX_LINES 50000
-#define MAX_DEPTH 8
 #define MAX_ATTENDEES 5000
-
-#define MAX_DURATION_DIGITS 7
-
-typedef enum ComponentKind
-{
-	COMPONENT_NONE,
-	COMPONENT_CALENDAR,
-	COMPONENT_EVENT,
-	COMPONENT_ZONE,
-	COMPONENT_OBSERVANCE,
-	COMPONENT_OTHER
-} ComponentKind;
-
-typedef struct Component
-{
-	ComponentKind kind;
-	const char *name;
-} Component;
 
 /* DTSTART, DTEND or DURATION as it stands there */
 typedef struct TimeValue
@@ -79,33 +59,22 @@ typedef struct Reader
 {
 	BookingArena *arena;
 	BookingIcalZones zones;
-	Component	stack[MAX_DEPTH];
-	int			depth;
-	int			ncalendars;
 	int			nmasters;
 	int			noverrides;
 	Draft		draft;
 	Draft		master;
 } Reader;
 
-static BookingIcalFault read_line(Reader *reader, const BookingContentLine *line);
-static BookingIcalFault begin_component(Reader *reader,
-										const BookingContentLine *line);
-static BookingIcalFault end_component(Reader *reader,
-									  const BookingContentLine *line);
+static BookingIcalFault end_event(Reader *reader);
 static BookingIcalFault read_event_line(Reader *reader,
 										const BookingContentLine *line);
 static bool read_time_line(Reader *reader, const BookingContentLine *line);
 static bool read_flag_line(Reader *reader, const BookingContentLine *line);
 static BookingIcalFault read_attendee(Reader *reader,
 									  const BookingContentLine *line);
-static const char *read_address(Reader *reader, const BookingContentLine *line);
-static const char *decode_mailto(const char *address, BookingArena *arena);
-static int	read_sequence(const char *word);
 static bool resolve_times(Reader *reader, Draft *draft);
 static bool resolve_time(Reader *reader, const TimeValue *value,
 						 int64 days_later, int64 *instant, bool *is_date);
-static bool read_duration(const char *word, int64 *days, int64 *seconds);
 
 /*
  * Read an object from outside.  data need not be terminated and may be
@@ -124,32 +93,38 @@ booking_ical_read(const char *data, size_t len, BookingArena *arena,
 				  BookingEvent *event)
 {
 	Reader	   *reader = booking_arena_alloc(arena, sizeof(Reader));
-	char	   *cursor;
+	BookingIcalWalk walk;
+	BookingIcalStep step;
 	BookingContentLine line;
+	char	   *text;
 	bool		has_nul;
 	BookingIcalFault fault = BOOKING_ICAL_OK;
-	int			nlines = 0;
 
 	memset(event, 0, sizeof(BookingEvent));
-	cursor = booking_contentline_unfold(data, len, arena, &has_nul);
+	text = booking_contentline_unfold(data, len, arena, &has_nul);
 	if (has_nul)
 		return BOOKING_ICAL_MALFORMED;
-	if (reader == NULL || cursor == NULL)
+	if (reader == NULL || text == NULL)
 		return BOOKING_ICAL_TOO_LARGE;
 	reader->arena = arena;
-	booking_ical_zones_init(&reader->zones, arena);
 
-	while (fault == BOOKING_ICAL_OK && booking_contentline_next(&cursor, &line))
+	booking_ical_walk_start(&walk, text, MAX_LINES, arena, &reader->zones);
+	while (fault == BOOKING_ICAL_OK &&
+		   (step = booking_ical_walk_next(&walk, &line)) != BOOKING_ICAL_STOPPED)
 	{
-		fault = ++nlines > MAX_LINES ? BOOKING_ICAL_TOO_LARGE :
-			read_line(reader, &line);
+		if (step == BOOKING_ICAL_EVENT_BEGINS)
+			memset(&reader->draft, 0, sizeof(Draft));
+		else if (step == BOOKING_ICAL_EVENT_LINE)
+			fault = read_event_line(reader, &line);
+		else
+			fault = end_event(reader);
 	}
 	if (booking_arena_failed(arena))
 		return BOOKING_ICAL_TOO_LARGE;
+	if (fault == BOOKING_ICAL_OK)
+		fault = walk.fault;
 	if (fault != BOOKING_ICAL_OK)
 		return fault;
-	if (reader->ncalendars == 0 || reader->depth > 0)
-		return BOOKING_ICAL_MALFORMED;
 	if (reader->nmasters == 0)
 		return BOOKING_ICAL_NO_EVENT;
 
@@ -164,103 +139,12 @@ booking_ical_read(const char *data, size_t len, BookingArena *arena,
 }
 
 /*
- * Take one line where it belongs.
+ * The event that ends is the master unless it has a RECURRENCE-ID.  Two
+ * masters, or two UIDs in one, leave open which event it is.
  */
 static BookingIcalFault
-read_line(Reader *reader, const BookingContentLine *line)
+end_event(Reader *reader)
 {
-	ComponentKind kind = reader->depth == 0 ? COMPONENT_NONE :
-		reader->stack[reader->depth - 1].kind;
-
-	if (booking_contentline_is(line, "BEGIN"))
-		return begin_component(reader, line);
-	if (booking_contentline_is(line, "END"))
-		return end_component(reader, line);
-	switch (kind)
-	{
-		case COMPONENT_NONE:
-			/* neither before the object nor behind it is there anything */
-			return BOOKING_ICAL_MALFORMED;
-		case COMPONENT_EVENT:
-			return read_event_line(reader, line);
-		case COMPONENT_ZONE:
-			booking_ical_zone_add(&reader->zones, line, false);
-			break;
-		case COMPONENT_OBSERVANCE:
-			booking_ical_zone_add(&reader->zones, line, true);
-			break;
-		case COMPONENT_CALENDAR:
-		case COMPONENT_OTHER:
-			break;
-	}
-	return BOOKING_ICAL_OK;
-}
-
-/*
- * BEGIN: a component counts for what it is only where it may stand.
- */
-static BookingIcalFault
-begin_component(Reader *reader, const BookingContentLine *line)
-{
-	Component  *component;
-	ComponentKind outer = reader->depth == 0 ? COMPONENT_NONE :
-		reader->stack[reader->depth - 1].kind;
-
-	if (reader->depth == MAX_DEPTH)
-		return BOOKING_ICAL_MALFORMED;
-	component = &reader->stack[reader->depth++];
-	component->kind = COMPONENT_OTHER;
-	component->name = booking_contentline_word(line, reader->arena);
-	if (component->name == NULL)
-		return BOOKING_ICAL_TOO_LARGE;
-
-	if (outer == COMPONENT_NONE)
-	{
-		if (pg_strcasecmp(component->name, "VCALENDAR") != 0 ||
-			reader->ncalendars++ > 0)
-			return BOOKING_ICAL_MALFORMED;
-		component->kind = COMPONENT_CALENDAR;
-	}
-	else if (outer == COMPONENT_CALENDAR &&
-			 pg_strcasecmp(component->name, "VEVENT") == 0)
-	{
-		component->kind = COMPONENT_EVENT;
-		memset(&reader->draft, 0, sizeof(Draft));
-	}
-	else if (outer == COMPONENT_CALENDAR &&
-			 pg_strcasecmp(component->name, "VTIMEZONE") == 0)
-	{
-		component->kind = COMPONENT_ZONE;
-		booking_ical_zone_begin(&reader->zones);
-	}
-	else if (outer == COMPONENT_ZONE)
-	{
-		component->kind = COMPONENT_OBSERVANCE;
-		booking_ical_zone_begin_observance(&reader->zones);
-	}
-	return BOOKING_ICAL_OK;
-}
-
-/*
- * END: the event is the master unless it has a RECURRENCE-ID.  Two masters, or
- * two UIDs in one, leave open which event it is.
- */
-static BookingIcalFault
-end_component(Reader *reader, const BookingContentLine *line)
-{
-	const Component *component;
-	const char *name = booking_contentline_word(line, reader->arena);
-
-	if (name == NULL)
-		return BOOKING_ICAL_TOO_LARGE;
-	if (reader->depth == 0)
-		return BOOKING_ICAL_MALFORMED;
-	component = &reader->stack[--reader->depth];
-	if (pg_strcasecmp(component->name, name) != 0)
-		return BOOKING_ICAL_MALFORMED;
-	if (component->kind != COMPONENT_EVENT)
-		return BOOKING_ICAL_OK;
-
 	if (reader->draft.is_override)
 	{
 		reader->noverrides++;
@@ -303,7 +187,7 @@ read_event_line(Reader *reader, const BookingContentLine *line)
 	else if (booking_contentline_is(line, "ORGANIZER") &&
 			 event->organizer_email == NULL)
 	{
-		event->organizer_email = read_address(reader, line);
+		event->organizer_email = booking_ical_address(line, reader->arena);
 		event->organizer_name = booking_contentline_param(line, "CN",
 														  reader->arena);
 	}
@@ -378,7 +262,7 @@ read_flag_line(Reader *reader, const BookingContentLine *line)
 	else if (booking_contentline_is(line, "SEQUENCE") && !draft->has_sequence)
 	{
 		draft->has_sequence = true;
-		draft->event.sequence = read_sequence(word);
+		draft->event.sequence = booking_ical_sequence(word);
 	}
 	return true;
 }
@@ -413,7 +297,7 @@ read_attendee(Reader *reader, const BookingContentLine *line)
 	}
 
 	attendee = &event->attendees[event->nattendees];
-	attendee->email = read_address(reader, line);
+	attendee->email = booking_ical_address(line, reader->arena);
 	if (attendee->email == NULL)
 		return BOOKING_ICAL_TOO_LARGE;
 	attendee->name = booking_contentline_param(line, "CN", reader->arena);
@@ -422,87 +306,6 @@ read_attendee(Reader *reader, const BookingContentLine *line)
 		pg_strcasecmp(role, "OPT-PARTICIPANT") == 0;
 	event->nattendees++;
 	return BOOKING_ICAL_OK;
-}
-
-/*
- * The address of CAL-ADDRESS (RFC 5545 section 3.3.3); NULL when the arena has
- * failed.
- */
-static const char *
-read_address(Reader *reader, const BookingContentLine *line)
-{
-	const char *uri = booking_contentline_word(line, reader->arena);
-	const char *email;
-
-	if (uri == NULL)
-		return NULL;
-	if (pg_strncasecmp(uri, "mailto:", 7) == 0)
-		return decode_mailto(uri + 7, reader->arena);
-	email = booking_contentline_param(line, "EMAIL", reader->arena);
-	if (email != NULL && *email != '\0')
-		return pg_strncasecmp(email, "mailto:", 7) == 0 ? email + 7 : email;
-	return uri;
-}
-
-/*
- * Decode the percent-encoding of an address.  If what comes out is not UTF-8,
- * or holds a control character, the address is left as it stands there.
- */
-static const char *
-decode_mailto(const char *address, BookingArena *arena)
-{
-	size_t		len = strlen(address);
-	char	   *decoded = booking_arena_alloc(arena, len + 1);
-	char	   *out = decoded;
-	char	   *end;
-
-	if (decoded == NULL)
-		return NULL;
-	for (const char *p = address; *p != '\0'; p++)
-	{
-		static const char digits[] = "0123456789abcdef";
-		const char *high = NULL;
-		const char *low = NULL;
-
-		if (*p == '%' && p[1] != '\0' && p[2] != '\0')
-		{
-			high = strchr(digits, pg_ascii_tolower(p[1]));
-			low = strchr(digits, pg_ascii_tolower(p[2]));
-		}
-		if (high == NULL || low == NULL)
-			*out++ = *p;
-		else
-		{
-			*out++ = (char) ((high - digits) << 4 | (low - digits));
-			p += 2;
-		}
-	}
-	end = out;
-	for (out = decoded; out < end;)
-	{
-		int			length = booking_utf8_length(out, end - out);
-
-		if (length == 0 || (unsigned char) *out < 0x20 || *out == 0x7f)
-			return address;
-		out += length;
-	}
-	*end = '\0';
-	return decoded;
-}
-
-/*
- * SEQUENCE is 0 unless it is a number (RFC 5545 section 3.8.7.4).
- */
-static int
-read_sequence(const char *word)
-{
-	int64		sequence = 0;
-
-	if (*word == '\0' || word[strspn(word, "0123456789")] != '\0')
-		return 0;
-	for (; *word != '\0' && sequence <= PG_INT32_MAX; word++)
-		sequence = sequence * 10 + (*word - '0');
-	return (int) Min(sequence, PG_INT32_MAX);
 }
 
 /*
@@ -515,8 +318,7 @@ resolve_times(Reader *reader, Draft *draft)
 {
 	BookingEvent *event = &draft->event;
 	int64		day = BOOKING_CIVIL_DAY * BOOKING_CIVIL_SECOND;
-	int64		days = 0;
-	int64		seconds = 0;
+	BookingIcalDuration duration;
 	bool		end_is_date;
 
 	if (draft->start.count != 1 || draft->end.count + draft->duration.count > 1 ||
@@ -541,11 +343,13 @@ resolve_times(Reader *reader, Draft *draft)
 	}
 
 	/* days are days of the calendar, hours are elapsed (section 3.3.6) */
-	if (!read_duration(draft->duration.word, &days, &seconds) ||
-		(event->all_day && seconds % BOOKING_CIVIL_DAY != 0) ||
-		!resolve_time(reader, &draft->start, days, &event->end, &end_is_date))
+	if (!booking_ical_duration(draft->duration.word, &duration) ||
+		duration.negative ||
+		(event->all_day && duration.seconds % BOOKING_CIVIL_DAY != 0) ||
+		!resolve_time(reader, &draft->start, duration.days, &event->end,
+					  &end_is_date))
 		return false;
-	event->end += seconds * BOOKING_CIVIL_SECOND;
+	event->end += duration.seconds * BOOKING_CIVIL_SECOND;
 	if (event->all_day && event->end == event->start)
 		event->end += day;
 	return true;
@@ -572,47 +376,4 @@ resolve_time(Reader *reader, const TimeValue *value, int64 days_later,
 		return false;
 	*instant = local * BOOKING_CIVIL_SECOND;
 	return true;
-}
-
-/*
- * Read DURATION (RFC 5545 section 3.3.6), which must not be negative here.
- */
-static bool
-read_duration(const char *word, int64 *days, int64 *seconds)
-{
-	static const char units[] = "WDHMS";
-	static const int64 lengths[] = {7, 1, 3600, 60, 1};
-	int			next = 0;		/* units come in this order */
-	bool		in_time = false;
-	bool		any = false;
-
-	if (word == NULL)
-		return false;
-	word += *word == '+' ? 1 : 0;
-	if (*word++ != 'P')
-		return false;
-	while (*word != '\0')
-	{
-		int64		number = 0;
-		size_t		ndigits;
-		const char *unit;
-
-		if (*word == 'T' && !in_time)
-		{
-			in_time = true;
-			word++;
-		}
-		ndigits = strspn(word, "0123456789");
-		if (ndigits == 0 || ndigits > MAX_DURATION_DIGITS)
-			return false;
-		for (; ndigits > 0; ndigits--, word++)
-			number = number * 10 + (*word - '0');
-		unit = *word == '\0' ? NULL : strchr(units, *word++);
-		if (unit == NULL || unit - units < next || (unit - units >= 2) != in_time)
-			return false;
-		next = unit - units + 1;
-		*(in_time ? seconds : days) += number * lengths[unit - units];
-		any = true;
-	}
-	return any;
 }

@@ -21,14 +21,13 @@
 #include "postgres.h"
 #endif
 
-#include <libical/ical.h>
-
 #include "codec/civil.h"
 #include "codec/ical_rule.h"
+#include "codec/ical_scan.h"
 #include "codec/ical_zone.h"
 
 #define MAX_RULE_LENGTH 200
-#define UNSET ICAL_RECURRENCE_ARRAY_MAX
+#define UNSET BOOKING_ICAL_SCAN_END
 
 static bool take_rule(const struct icalrecurrencetype *recur,
 					  const BookingCivil *start, BookingIcalRule *rule);
@@ -48,7 +47,6 @@ booking_ical_rule_parse(const char *text, int64 start, BookingIcalRule *rule)
 {
 	struct icalrecurrencetype recur;
 	BookingCivil civil;
-	int			errors_are_fatal;
 
 	memset(rule, 0, sizeof(BookingIcalRule));
 	if (!booking_civil_split(start, &civil))
@@ -59,16 +57,7 @@ booking_ical_rule_parse(const char *text, int64 start, BookingIcalRule *rule)
 		text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=;,+-")] != '\0')
 		return false;
 
-	/*
-	 * The switch is one for the whole process, which may hold other users of
-	 * libical, so it is put back.
-	 */
-	errors_are_fatal = icalerror_get_errors_are_fatal();
-	icalerror_set_errors_are_fatal(0);
-	recur = icalrecurrencetype_from_string(text);
-	icalerror_clear_errno();
-	icalerror_set_errors_are_fatal(errors_are_fatal);
-
+	recur = booking_ical_scan(text);
 	return take_rule(&recur, &civil, rule) && take_until(text, rule);
 }
 

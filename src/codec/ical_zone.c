@@ -9,10 +9,12 @@
  * 1. A name of the IANA database with a slash in it, such as Europe/Berlin,
  *	  means that zone as the server knows it: what senders embed is often cut
  *	  down to the present rules, or out of date.
- * 2. Else the embedded VTIMEZONE of that TZID, also for EST or GMT, which
+ * 2. A name that Windows gives to a zone means the zone of the database that
+ *	  the CLDR assigns to it, for the same reason; see ical_windows.c.
+ * 3. Else the embedded VTIMEZONE of that TZID, also for EST or GMT, which
  *	  some programs send with the rules of New York or London.
- * 3. Else a name of the database without a slash, such as UTC.
- * 4. Else a TZID that begins with a slash and ends in a name of the database,
+ * 4. Else a name of the database without a slash, such as UTC.
+ * 5. Else a TZID that begins with a slash and ends in a name of the database,
  *	  as Mozilla and libical make them.
  *
  * Anything else is unknown, and a time in it too.
@@ -30,6 +32,7 @@
 
 #include "codec/civil.h"
 #include "codec/ical_rule.h"
+#include "codec/ical_windows.h"
 #include "codec/ical_zone.h"
 #include "codec/zoneinfo.h"
 
@@ -39,15 +42,28 @@
 #define MAX_RDATES 1000
 #define MAX_NAME_LENGTH 48
 
-/* no offset is larger, and none is in force for a shorter time */
+/*
+ * No offset is larger, and none is in force for a shorter time: in the database
+ * the shortest stretch, of all since its beginning, is one of 95 hours.
+ */
 #define MAX_OFFSET (24 * 3600)
 #define MIN_STRETCH (30 * 60)
+#define MIN_STRETCH_OF_DATABASE (24 * 3600)
+
+/*
+ * How many onsets are looked at for one object.  A year of daily events in a
+ * zone with a century of changes takes a tenth; beyond, somebody wants to keep
+ * a processor busy.
+ */
+#define MAX_WORK (INT64CONST(100) * 1000 * 1000)
 
 /* an instant may have several local times within this reach, but not so many */
 #define MAX_OFFSETS 8
 
 /* rules for a 29th of February strike at the latest every eighth year */
 #define YEARS_BACK 9
+
+typedef BookingIcalZoneMeaning Zone;
 
 typedef struct Rdate
 {
@@ -82,13 +98,6 @@ struct BookingIcalZone
 	Observance *observances;	/* the last one first */
 };
 
-/* what a TZID means: one of the two */
-typedef struct Zone
-{
-	const char *name;
-	const BookingIcalZone *embedded;
-} Zone;
-
 static void add_to_observance(BookingIcalZones *zones, BookingIcalZone *zone,
 							  const BookingContentLine *line);
 static void add_rdates(BookingIcalZones *zones, BookingIcalZone *zone,
@@ -99,11 +108,13 @@ static bool parse_offset(BookingIcalZones *zones,
 						 const BookingContentLine *line, int *offset);
 static bool finish_zone(BookingIcalZone *zone);
 static bool find_zone(BookingIcalZones *zones, const char *tzid, Zone *zone);
+static bool look_up_zone(BookingIcalZones *zones, const char *tzid, Zone *zone);
 static bool find_embedded(BookingIcalZones *zones, const char *tzid,
 						  Zone *zone);
 static bool find_named(const char *name, Zone *zone);
 static bool is_database_name(const char *name);
-static bool offset_at(const Zone *zone, int64 instant, int *offset);
+static bool offset_at(BookingIcalZones *zones, const Zone *zone, int64 instant,
+					  int *offset);
 static int	embedded_offset(const BookingIcalZone *zone, int64 instant);
 static bool last_onset(const Observance *observance, int64 limit, int year,
 					   int64 *onset);
@@ -373,15 +384,17 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 	Zone		zone;
 	int			offsets[MAX_OFFSETS];
 	int			count = 0;
+	int64		stretch;
 	bool		found = false;
 
 	if (!find_zone(zones, tzid, &zone))
 		return false;
-	for (int64 at = local - MAX_OFFSET; at <= local + MAX_OFFSET; at += MIN_STRETCH)
+	stretch = zone.embedded != NULL ? MIN_STRETCH : MIN_STRETCH_OF_DATABASE;
+	for (int64 at = local - MAX_OFFSET; at <= local + MAX_OFFSET; at += stretch)
 	{
 		int			offset;
 
-		if (!offset_at(&zone, at, &offset))
+		if (!offset_at(zones, &zone, at, &offset))
 			return false;
 		if (count > 0 && offsets[count - 1] == offset)
 			continue;
@@ -394,7 +407,7 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 	{
 		int			offset;
 
-		if (!offset_at(&zone, local - offsets[i], &offset))
+		if (!offset_at(zones, &zone, local - offsets[i], &offset))
 			return false;
 		if (offset == offsets[i] && (!found || local - offset < *instant))
 		{
@@ -407,8 +420,8 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 		int			before;
 		int			after;
 
-		if (!offset_at(&zone, local - offsets[i], &before) ||
-			!offset_at(&zone, local - offsets[i - 1], &after))
+		if (!offset_at(zones, &zone, local - offsets[i], &before) ||
+			!offset_at(zones, &zone, local - offsets[i - 1], &after))
 			return false;
 		if (before == offsets[i - 1] && after == offsets[i])
 		{
@@ -420,14 +433,62 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 }
 
 /*
- * What a TZID means; see the top.  Returns false if it is unknown.
+ * What clocks in a zone show at an instant, both in seconds.  Returns false if
+ * the zone is unknown.
+ */
+bool
+booking_ical_zone_local(BookingIcalZones *zones, const char *tzid,
+						int64 instant, int64 *local)
+{
+	Zone		zone;
+	int			offset;
+
+	if (!find_zone(zones, tzid, &zone) ||
+		!offset_at(zones, &zone, instant, &offset))
+		return false;
+	*local = instant + offset;
+	return true;
+}
+
+/*
+ * The name in the database of the zone that a TZID means; NULL if the zone is
+ * unknown or the object's own.
+ */
+const char *
+booking_ical_zone_name(BookingIcalZones *zones, const char *tzid)
+{
+	Zone		zone;
+
+	return find_zone(zones, tzid, &zone) ? zone.name : NULL;
+}
+
+/*
+ * What a TZID means, or has meant the last time.
  */
 static bool
 find_zone(BookingIcalZones *zones, const char *tzid, Zone *zone)
 {
+	if (zones->last_tzid == NULL || strcmp(zones->last_tzid, tzid) != 0)
+	{
+		memset(&zones->last, 0, sizeof(zones->last));
+		zones->last_found = look_up_zone(zones, tzid, &zones->last);
+		zones->last_tzid = tzid;
+	}
+	*zone = zones->last;
+	return zones->last_found;
+}
+
+/*
+ * What a TZID means; see the top.  Returns false if it is unknown.
+ */
+static bool
+look_up_zone(BookingIcalZones *zones, const char *tzid, Zone *zone)
+{
 	bool		has_slash = strchr(tzid, '/') != NULL;
+	const char *windows = booking_ical_windows_zone(tzid);
 
 	if ((has_slash && find_named(tzid, zone)) ||
+		(windows != NULL && find_named(windows, zone)) ||
 		find_embedded(zones, tzid, zone) ||
 		(!has_slash && find_named(tzid, zone)))
 		return true;
@@ -534,10 +595,14 @@ is_database_name(const char *name)
  * The offset of a zone at an instant.
  */
 static bool
-offset_at(const Zone *zone, int64 instant, int *offset)
+offset_at(BookingIcalZones *zones, const Zone *zone, int64 instant, int *offset)
 {
 	if (zone->embedded == NULL)
 		return booking_zoneinfo_offset(zone->name, instant, offset);
+	zones->work += zone->embedded->nobservances + zone->embedded->nrdates +
+		zone->embedded->nrules * YEARS_BACK;
+	if (zones->work > MAX_WORK)
+		return false;
 	*offset = embedded_offset(zone->embedded, instant);
 	return true;
 }

@@ -17,11 +17,22 @@
 
 typedef struct BookingIcalZone BookingIcalZone;
 
+/* what a TZID means: one of the two */
+typedef struct BookingIcalZoneMeaning
+{
+	const char *name;			/* in the database */
+	const BookingIcalZone *embedded;
+} BookingIcalZoneMeaning;
+
 /* zones that one object brings */
 typedef struct BookingIcalZones
 {
 	BookingArena *arena;
 	BookingIcalZone *embedded;	/* the last one first */
+	const char *last_tzid;		/* that was asked for, and what it means */
+	bool		last_found;
+	BookingIcalZoneMeaning last;
+	int64		work;			/* onsets looked at so far */
 } BookingIcalZones;
 
 extern void booking_ical_zones_init(BookingIcalZones *zones,
@@ -37,6 +48,10 @@ extern void booking_ical_zone_add(BookingIcalZones *zones,
 /* once all have come */
 extern bool booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 									  int64 local, int64 *instant);
+extern bool booking_ical_zone_local(BookingIcalZones *zones, const char *tzid,
+									int64 instant, int64 *local);
+extern const char *booking_ical_zone_name(BookingIcalZones *zones,
+										  const char *tzid);
 
 extern bool booking_ical_local_time(const char *word, int64 *local,
 									bool *is_date, bool *is_utc);
