@@ -164,12 +164,14 @@ booking_ical_output_extend_rest(BookingIcalOutput *output)
 void
 booking_ical_output_end_event(BookingIcalOutput *output)
 {
-	BookingIcalFound *found = output->found + output->event_first;
 	int			count = output->nfound - output->event_first;
+	BookingIcalFound *found;
 	int			kept = 0;
 
-	if (count > 1)
-		qsort(found, count, sizeof(BookingIcalFound), compare_found);
+	if (count == 0)
+		return;
+	found = &output->found[output->event_first];
+	qsort(found, count, sizeof(BookingIcalFound), compare_found);
 	for (int i = 0; i < count; i++)
 	{
 		BookingOccurrence *last = kept == 0 ? NULL : &found[kept - 1].occurrence;

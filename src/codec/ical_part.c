@@ -91,7 +91,7 @@ add_time(BookingIcalPart *part, const BookingContentLine *line,
 	if (stamp->count++ > 0)
 		return true;
 	stamp->word = booking_contentline_word(line, arena);
-	stamp->tzid = booking_contentline_param(line, "TZID", arena);
+	stamp->tzid = cut(booking_contentline_param(line, "TZID", arena));
 	if (stamp == &part->original)
 	{
 		const char *range = booking_contentline_param(line, "RANGE", arena);

@@ -25,7 +25,10 @@
 #include "codec/ical_series.h"
 #include "codec/ical_value.h"
 
-#define MAX_RULES 10
+#define MAX_RULES 5
+
+/* times that rules may leave out */
+#define MAX_LEFT_OUT 200000
 
 /* a date or a period, with room for what programs add */
 #define MAX_WORD 100
@@ -173,7 +176,8 @@ take_out_dates(BookingIcalSeries *series)
 }
 
 /*
- * EXRULE, which RFC 5545 has given up and some programs have not.
+ * EXRULE, which RFC 5545 has given up and some programs have not.  The start
+ * stays, and so does what lies behind too many that are left out.
  */
 static void
 take_out_rules(BookingIcalSeries *series, int64 from, int64 to)
@@ -191,7 +195,8 @@ take_out_rules(BookingIcalSeries *series, int64 from, int64 to)
 			series->until = booking_ical_recur_until(recur);
 		if (recur == NULL ||
 			booking_ical_recur_expand(recur, from, to, series->steps_left, receive_out,
-									  series) == BOOKING_RECUR_TOO_LONG)
+									  series) == BOOKING_RECUR_TOO_LONG ||
+			series->out.count >= MAX_LEFT_OUT)
 			series->problem = "a rule that leaves out occurrences is not understood";
 	}
 }
@@ -330,7 +335,7 @@ receive_out(void *context, int64 local)
 	int64		instant = booking_ical_instant(series->times, &series->start.clock, local,
 											   &is_unknown);
 
-	if (is_past_until(series, local, instant))
+	if (is_past_until(series, local, instant) || series->out.count >= MAX_LEFT_OUT)
 		return false;
 	add_instant(series, &series->out, instant);
 	return true;

@@ -43,19 +43,18 @@
 #define MAX_NAME_LENGTH 48
 
 /*
- * No offset is larger, and none is in force for a shorter time: in the database
- * the shortest stretch, of all since its beginning, is one of 95 hours.
+ * No offset is larger, and in the database none is in force for a shorter time:
+ * the shortest stretch of all since its beginning is one of 95 hours.
  */
 #define MAX_OFFSET (24 * 3600)
-#define MIN_STRETCH (30 * 60)
-#define MIN_STRETCH_OF_DATABASE (24 * 3600)
+#define MIN_STRETCH (24 * 3600)
 
 /*
- * How many onsets are looked at for one object.  A year of daily events in a
- * zone with a century of changes takes a tenth; beyond, somebody wants to keep
+ * How many onsets are looked at for one object.  Two years of daily events in
+ * a zone with a century of changes take a tenth; beyond, somebody wants to keep
  * a processor busy.
  */
-#define MAX_WORK (INT64CONST(100) * 1000 * 1000)
+#define MAX_WORK (INT64CONST(20) * 1000 * 1000)
 
 /* an instant may have several local times within this reach, but not so many */
 #define MAX_OFFSETS 8
@@ -113,11 +112,14 @@ static bool find_embedded(BookingIcalZones *zones, const char *tzid,
 						  Zone *zone);
 static bool find_named(const char *name, Zone *zone);
 static bool is_database_name(const char *name);
+static bool find_offsets(BookingIcalZones *zones, const Zone *zone, int64 local,
+						 int *offsets, int *count);
 static bool offset_at(BookingIcalZones *zones, const Zone *zone, int64 instant,
 					  int *offset);
 static int	embedded_offset(const BookingIcalZone *zone, int64 instant);
 static bool last_onset(const Observance *observance, int64 limit, int year,
 					   int64 *onset);
+static int64 next_onset(const BookingIcalZone *zone, int64 after);
 static int	offset_before_all(const BookingIcalZone *zone);
 
 /*
@@ -384,25 +386,11 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 	Zone		zone;
 	int			offsets[MAX_OFFSETS];
 	int			count = 0;
-	int64		stretch;
 	bool		found = false;
 
-	if (!find_zone(zones, tzid, &zone))
+	if (!find_zone(zones, tzid, &zone) ||
+		!find_offsets(zones, &zone, local, offsets, &count))
 		return false;
-	stretch = zone.embedded != NULL ? MIN_STRETCH : MIN_STRETCH_OF_DATABASE;
-	for (int64 at = local - MAX_OFFSET; at <= local + MAX_OFFSET; at += stretch)
-	{
-		int			offset;
-
-		if (!offset_at(zones, &zone, at, &offset))
-			return false;
-		if (count > 0 && offsets[count - 1] == offset)
-			continue;
-		if (count == MAX_OFFSETS)
-			return false;
-		offsets[count++] = offset;
-	}
-
 	for (int i = 0; i < count; i++)
 	{
 		int			offset;
@@ -430,6 +418,33 @@ booking_ical_zone_instant(BookingIcalZones *zones, const char *tzid,
 		}
 	}
 	return found;
+}
+
+/*
+ * The offsets in force around a local time, in their order.  Returns false if
+ * there are too many.
+ */
+static bool
+find_offsets(BookingIcalZones *zones, const Zone *zone, int64 local,
+			 int *offsets, int *count)
+{
+	int64		at = local - MAX_OFFSET;
+
+	while (at <= local + MAX_OFFSET)
+	{
+		int			offset;
+
+		if (!offset_at(zones, zone, at, &offset))
+			return false;
+		if (*count == 0 || offsets[*count - 1] != offset)
+		{
+			if (*count == MAX_OFFSETS)
+				return false;
+			offsets[(*count)++] = offset;
+		}
+		at = zone->embedded == NULL ? at + MIN_STRETCH : next_onset(zone->embedded, at);
+	}
+	return true;
 }
 
 /*
@@ -679,6 +694,41 @@ last_onset(const Observance *observance, int64 limit, int year, int64 *onset)
 		}
 	}
 	return found;
+}
+
+/*
+ * The first instant after another one, and within a year of it, at which some
+ * observance begins; if there is none, one that is beyond all.
+ */
+static int64
+next_onset(const BookingIcalZone *zone, int64 after)
+{
+	int64		next = PG_INT64_MAX;
+	BookingCivil civil;
+	int			year;
+
+	if (booking_civil_split(after, &civil))
+		year = civil.year;
+	else
+		year = after < 0 ? 1 : 9999;
+	for (const Observance *o = zone->observances; o != NULL; o = o->next)
+	{
+		if (o->start - o->from > after)
+			next = Min(next, o->start - o->from);
+		for (const Rdate *rdate = o->rdates; rdate != NULL; rdate = rdate->next)
+		{
+			if (rdate->local - o->from > after)
+				next = Min(next, rdate->local - o->from);
+		}
+		for (int y = year - 1; y <= year + 1 && o->has_rule; y++)
+		{
+			int64		at;
+
+			if (booking_ical_rule_onset(&o->rule, o->start, o->from, y, &at) && at > after)
+				next = Min(next, at);
+		}
+	}
+	return next;
 }
 
 /*
