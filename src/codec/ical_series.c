@@ -525,14 +525,11 @@ next_word(const char **cursor, char *word)
 }
 
 /*
- * Add to a list what may matter within reach of the window.
+ * Add to a list that grows.
  */
 static void
 add_instant(BookingIcalSeries *series, BookingIcalInstants *list, int64 at)
 {
-	if (at < series->output->from / BOOKING_CIVIL_SECOND - series->reach_before ||
-		at > series->output->to / BOOKING_CIVIL_SECOND + series->reach_after)
-		return;
 	if (list->count == list->size)
 	{
 		int			size = Max(list->size * 2, 16);
