@@ -22,9 +22,14 @@ COMMENT ON SCHEMA booking IS 'relations of the booking extension; written by its
 CREATE FUNCTION booking.interval_is_valid(during tstzrange)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'booking_interval_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION booking.interval_is_valid(tstzrange) IS
-	'a finite interval that is not empty, in [) form, in years 1970-9999';
+COMMENT ON FUNCTION booking.interval_is_valid(tstzrange) IS 'a finite interval that is not empty, in [) form, in years 1970-9999';
 REVOKE ALL ON FUNCTION booking.interval_is_valid(tstzrange) FROM PUBLIC;
+
+CREATE FUNCTION booking.label_is_valid(label text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'booking_label_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION booking.label_is_valid(text) IS '1 to 200 bytes without control characters, and without blanks at the edges';
+REVOKE ALL ON FUNCTION booking.label_is_valid(text) FROM PUBLIC;
 
 /* ------------------------------------------------------------------------
  * Inventory and access
@@ -33,7 +38,8 @@ REVOKE ALL ON FUNCTION booking.interval_is_valid(tstzrange) FROM PUBLIC;
 CREATE TABLE booking.tenant (
 	tenant		text COLLATE "C" NOT NULL,
 	four_eyes	boolean NOT NULL DEFAULT false,
-	CONSTRAINT tenant_pkey PRIMARY KEY (tenant)
+	CONSTRAINT tenant_pkey PRIMARY KEY (tenant),
+	CONSTRAINT tenant_label_check CHECK (booking.label_is_valid(tenant))
 );
 COMMENT ON TABLE booking.tenant IS 'rules of a tenant; a tenant needs no row to exist';
 COMMENT ON COLUMN booking.tenant.tenant IS 'who owns resources and intents, 1-200 bytes, compared byte for byte';
@@ -53,9 +59,7 @@ CREATE TABLE booking.resource (
 	CONSTRAINT resource_pkey PRIMARY KEY (resource_id),
 	CONSTRAINT resource_name_key UNIQUE (tenant, resource),
 	CONSTRAINT resource_id_check CHECK (resource_id BETWEEN 1 AND 140737488355327),
-	CONSTRAINT resource_label_check CHECK
-		(pg_catalog.octet_length(tenant) BETWEEN 1 AND 200
-		 AND pg_catalog.octet_length(resource) BETWEEN 1 AND 200),
+	CONSTRAINT resource_label_check CHECK (booking.label_is_valid(tenant) AND booking.label_is_valid(resource)),
 	CONSTRAINT resource_capacity_check CHECK (capacity BETWEEN 1 AND 32767),
 	CONSTRAINT resource_buffer_before_check CHECK
 		(buffer_before BETWEEN '0' AND '744 hours'
@@ -87,12 +91,10 @@ CREATE TABLE booking.slot (
 	version		bigint NOT NULL DEFAULT 1,
 	CONSTRAINT slot_pkey PRIMARY KEY (tenant, resource, slot),
 	CONSTRAINT slot_label_check CHECK
-		(pg_catalog.octet_length(tenant) BETWEEN 1 AND 200
-		 AND pg_catalog.octet_length(resource) BETWEEN 1 AND 200
-		 AND pg_catalog.octet_length(slot) BETWEEN 1 AND 200),
+		(booking.label_is_valid(tenant) AND booking.label_is_valid(resource)
+		 AND booking.label_is_valid(slot)),
 	CONSTRAINT slot_version_check CHECK (version >= 1),
-	CONSTRAINT slot_during_check CHECK
-		(booking.interval_is_valid(during))
+	CONSTRAINT slot_during_check CHECK (booking.interval_is_valid(during))
 );
 COMMENT ON TABLE booking.slot IS 'labels of a resource with an interval and a version of their own';
 COMMENT ON COLUMN booking.slot.tenant IS 'owner of the resource';
@@ -106,7 +108,10 @@ CREATE TABLE booking.permission (
 	principal	text COLLATE "C" NOT NULL,
 	resource	text COLLATE "C" NOT NULL,
 	allowed		boolean NOT NULL,
-	CONSTRAINT permission_pkey PRIMARY KEY (tenant, principal, resource)
+	CONSTRAINT permission_pkey PRIMARY KEY (tenant, principal, resource),
+	CONSTRAINT permission_label_check CHECK
+		(booking.label_is_valid(tenant) AND booking.label_is_valid(principal)
+		 AND (resource = '' OR booking.label_is_valid(resource)))
 );
 COMMENT ON TABLE booking.permission IS 'who may book what';
 COMMENT ON COLUMN booking.permission.tenant IS 'owner of the resource';
@@ -117,11 +122,16 @@ COMMENT ON COLUMN booking.permission.allowed IS 'false forbids, even under an al
 CREATE TABLE booking.role_binding (
 	tenant		text COLLATE "C" NOT NULL,
 	role		text COLLATE "C" NOT NULL,
-	CONSTRAINT role_binding_pkey PRIMARY KEY (tenant, role)
+	role_oid	oid,
+	cluster		bigint,
+	CONSTRAINT role_binding_pkey PRIMARY KEY (tenant, role),
+	CONSTRAINT role_binding_label_check CHECK (booking.label_is_valid(tenant))
 );
 COMMENT ON TABLE booking.role_binding IS 'which database roles may act for which tenant, beside owner and superusers';
 COMMENT ON COLUMN booking.role_binding.tenant IS 'tenant the role may act for';
 COMMENT ON COLUMN booking.role_binding.role IS 'role name; members that inherit its privileges are bound too';
+COMMENT ON COLUMN booking.role_binding.role_oid IS 'the role itself, so that another that takes its name later is not bound';
+COMMENT ON COLUMN booking.role_binding.cluster IS 'system identifier of the cluster where role_oid holds; in another one the name alone counts';
 
 /* ------------------------------------------------------------------------
  * Ledger
@@ -132,21 +142,20 @@ COMMENT ON COLUMN booking.role_binding.role IS 'role name; members that inherit 
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION booking.intent_is_valid(
-	disposition text, state text, remote text, event text, receipt text,
+	tenant text, principal text, intent text, disposition text, state text, remote text, event text, receipt text,
 	version integer, resources text[], units integer, terms jsonb,
 	during tstzrange, slot text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'booking_intent_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION booking.intent_is_valid(text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) IS
-	'known words; a receipt where something was booked; a whole payload or none; a finite [) interval in years 1970-9999';
-REVOKE ALL ON FUNCTION booking.intent_is_valid(text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) FROM PUBLIC;
+COMMENT ON FUNCTION booking.intent_is_valid(text, text, text, text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) IS
+	'labels; known words; a receipt where something was booked; a whole payload or none; a finite [) interval in years 1970-9999';
+REVOKE ALL ON FUNCTION booking.intent_is_valid(text, text, text, text, text, text, text, text, integer, text[], integer, jsonb, tstzrange, text) FROM PUBLIC;
 
 CREATE FUNCTION booking.reservation_is_valid(
 	resource_id bigint, unit integer, occupied tstzrange)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'booking_reservation_is_valid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION booking.reservation_is_valid(bigint, integer, tstzrange) IS
-	'a lane that fits the key; a finite [) interval in years 1970-9999';
+COMMENT ON FUNCTION booking.reservation_is_valid(bigint, integer, tstzrange) IS 'a lane that fits the key; a finite [) interval in years 1970-9999';
 REVOKE ALL ON FUNCTION booking.reservation_is_valid(bigint, integer, tstzrange) FROM PUBLIC;
 
 -- a backend takes some numbers at a time; they only tell intents apart
@@ -181,8 +190,9 @@ CREATE TABLE booking.intent (
 	CONSTRAINT intent_pkey PRIMARY KEY (intent_id),
 	CONSTRAINT intent_identity_key UNIQUE (tenant, principal, intent),
 	CONSTRAINT intent_check CHECK
-		(booking.intent_is_valid(disposition, state, remote, event, receipt,
-								 version, resources, units, terms, during, slot))
+		(booking.intent_is_valid(tenant, principal, intent, disposition, state,
+								 remote, event, receipt, version, resources,
+								 units, terms, during, slot))
 );
 ALTER SEQUENCE booking.intent_id_seq OWNED BY booking.intent.intent_id;
 COMMENT ON TABLE booking.intent IS 'one row a business intent: its one recorded result';
@@ -238,8 +248,7 @@ CREATE TABLE booking.proposal (
 	CONSTRAINT proposal_units_check CHECK (units >= 1),
 	CONSTRAINT proposal_state_check CHECK (state IN
 		('open', 'approved', 'rejected', 'displaced', 'lapsed', 'canceled')),
-	CONSTRAINT proposal_during_check CHECK
-		(booking.interval_is_valid(during))
+	CONSTRAINT proposal_during_check CHECK (booking.interval_is_valid(during))
 );
 CREATE UNIQUE INDEX proposal_approved_idx ON booking.proposal (intent_id)
 	WHERE state = 'approved';
@@ -274,8 +283,7 @@ CREATE TABLE booking.reservation (
 	override	boolean NOT NULL DEFAULT false,
 	tenant		text COLLATE "C" NOT NULL,
 	CONSTRAINT reservation_pkey PRIMARY KEY (intent_id, piece),
-	CONSTRAINT reservation_check CHECK
-		(booking.reservation_is_valid(resource_id, unit, occupied)),
+	CONSTRAINT reservation_check CHECK (booking.reservation_is_valid(resource_id, unit, occupied)),
 	CONSTRAINT reservation_lane_excl EXCLUDE USING gist
 		((resource_id OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.+) unit)
 		 WITH OPERATOR(pg_catalog.=), occupied WITH OPERATOR(pg_catalog.&&))
@@ -398,8 +406,7 @@ CREATE FUNCTION @extschema@.booking_tenant_put(
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_tenant_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_tenant_put(text, boolean) IS
-	'set the rules of a tenant; NULL keeps the present value';
+COMMENT ON FUNCTION @extschema@.booking_tenant_put(text, boolean) IS 'set the rules of a tenant; NULL keeps the present value';
 
 CREATE FUNCTION @extschema@.booking_resource_put(
 	tenant text, resource text, capacity integer DEFAULT NULL, time_zone text
@@ -408,8 +415,7 @@ CREATE FUNCTION @extschema@.booking_resource_put(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'booking_resource_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_resource_put(text, text, integer, text, interval, interval) IS
-	'create or change a resource and return its version; NULL keeps the present value';
+COMMENT ON FUNCTION @extschema@.booking_resource_put(text, text, integer, text, interval, interval) IS 'create or change a resource and return its version; NULL keeps the present value';
 
 CREATE FUNCTION @extschema@.booking_slot_put(
 	tenant text, resource text, slot text, during tstzrange, version bigint
@@ -417,24 +423,21 @@ CREATE FUNCTION @extschema@.booking_slot_put(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'booking_slot_put' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_slot_put(text, text, text, tstzrange, bigint) IS
-	'create or change a slot and return its version; NULL takes the next one';
+COMMENT ON FUNCTION @extschema@.booking_slot_put(text, text, text, tstzrange, bigint) IS 'create or change a slot and return its version; NULL takes the next one';
 
 CREATE FUNCTION @extschema@.booking_permit(
 	tenant text, principal text, resource text, allowed boolean DEFAULT true)
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_permit' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_permit(text, text, text, boolean) IS
-	'allow or forbid a principal one resource';
+COMMENT ON FUNCTION @extschema@.booking_permit(text, text, text, boolean) IS 'allow or forbid a principal one resource';
 
 CREATE FUNCTION @extschema@.booking_permit_all(
 	tenant text, principal text, allowed boolean DEFAULT true)
 RETURNS void
 AS 'MODULE_PATHNAME', 'booking_permit_all' LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_permit_all(text, text, boolean) IS
-	'allow or forbid a principal every resource of the tenant that has no row of its own';
+COMMENT ON FUNCTION @extschema@.booking_permit_all(text, text, boolean) IS 'allow or forbid a principal every resource of the tenant that has no row of its own';
 
 CREATE FUNCTION @extschema@.booking_bind_role(
 	role text, tenant text)
@@ -699,6 +702,11 @@ CREATE TRIGGER guard_truncate
 	BEFORE TRUNCATE ON booking.intent
 	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_append_only();
 ALTER TABLE booking.intent ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.reservation
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_append_only();
+ALTER TABLE booking.reservation ENABLE ALWAYS TRIGGER guard_truncate;
 
 CREATE TRIGGER guard
 	BEFORE UPDATE OR DELETE ON booking.proposal

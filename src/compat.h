@@ -68,6 +68,12 @@
 	ExecInsertIndexTuples(target, slot, estate, false, true, conflict, arbiters)
 #endif
 
+#if PG_VERSION_NUM >= 170000
+#define booking_index_insert_cleanup(index, info) index_insert_cleanup(index, info)
+#else
+#define booking_index_insert_cleanup(index, info) ((void) (index), (void) (info))
+#endif
+
 /* came with a minor release of 15 */
 #ifndef palloc_array
 #define palloc_array(type, count) ((type *) palloc(sizeof(type) * (count)))

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -25,23 +26,24 @@
 #include "store/cache.h"
 #include "store/store.h"
 
+static Oid	bound_role(const BookingBoundRole *binding);
+
 /*
  * May the caller act for the tenant?  Does not lock.
  */
 bool
 booking_access_bound(const BookingCall *call, text *tenant)
 {
-	text	  **roles;
+	const BookingBoundRole *roles;
 	int			count;
 
 	if (call->privileged)
 		return true;
 
-	booking_store_bound_roles(tenant, &count, &roles);
+	booking_store_bound_roles(tenant, (int64) GetSystemIdentifier(), &count, &roles);
 	for (int i = 0; i < count; i++)
 	{
-		/* a role that was dropped or renamed binds nobody */
-		Oid			role = get_role_oid(text_to_cstring(roles[i]), true);
+		Oid			role = bound_role(&roles[i]);
 
 		if (OidIsValid(role) && has_privs_of_role(call->caller, role))
 			return true;
@@ -86,14 +88,14 @@ booking_access_demand_owner(const BookingCall *call)
 int
 booking_access_executing_roles(const BookingCall *call, text *tenant)
 {
-	text	  **roles;
+	const BookingBoundRole *roles;
 	int			count;
 	int			executing = 0;
 
-	booking_store_bound_roles(tenant, &count, &roles);
+	booking_store_bound_roles(tenant, (int64) GetSystemIdentifier(), &count, &roles);
 	for (int i = 0; i < count; i++)
 	{
-		Oid			role = get_role_oid(text_to_cstring(roles[i]), true);
+		Oid			role = bound_role(&roles[i]);
 
 		if (OidIsValid(role) &&
 			booking_proc_aclcheck(call->fcinfo->flinfo->fn_oid, role,
@@ -113,4 +115,19 @@ booking_access_raise_denied(void)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("permission denied"),
 			 errhint("The role must be bound to the tenant (booking_bind_role), and the principal be allowed every resource named (booking_permit).")));
+}
+
+/*
+ * The role of a binding, InvalidOid if there is none: one that was dropped or
+ * renamed binds nobody, and neither does another that took its name since.  In
+ * a cluster that the database was restored into, the name alone counts.
+ */
+static Oid
+bound_role(const BookingBoundRole *binding)
+{
+	Oid			role = get_role_oid(text_to_cstring(binding->role), true);
+
+	if (OidIsValid(binding->role_oid) && binding->role_oid != role)
+		return InvalidOid;
+	return role;
 }

@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_authid.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -383,10 +384,11 @@ bind(FunctionCallInfo fcinfo, bool bound)
 {
 	text	   *role = booking_arg_label(fcinfo, 0, "role");
 	text	   *tenant = booking_arg_label(fcinfo, 1, "tenant");
+	Oid			role_oid = get_role_oid(text_to_cstring(role), true);
 	BookingCall call;
 	BookingDetail detail;
 
-	if (bound && !OidIsValid(get_role_oid(text_to_cstring(role), true)))
+	if (bound && !OidIsValid(role_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("argument \"%s\" names no role", "role"),
@@ -397,7 +399,8 @@ bind(FunctionCallInfo fcinfo, bool bound)
 		booking_lock_binding(tenant, ExclusiveLock);
 	booking_access_demand(&call, tenant);
 	if (bound)
-		booking_store_bind_role(tenant, role);
+		booking_store_bind_role(tenant, role, role_oid,
+								(int64) GetSystemIdentifier());
 	else
 		booking_store_unbind_role(tenant, role);
 

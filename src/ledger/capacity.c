@@ -57,6 +57,7 @@ static int	segments_beside(const BookingWish *wish,
 							const BookingResource *resource, int64 beside,
 							Segment *segments);
 static bool reserve_first_lane(const BookingWish *wish, Jsonb **collision);
+static void raise_suppressed(void) pg_attribute_noreturn();
 static bool plan_resource(const BookingWish *wish,
 						  const BookingResource *resource, Plan *plan,
 						  Jsonb **collision);
@@ -365,7 +366,7 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 	row.hold_until = wish->hold_until;
 	row.tenant = wish->tenant;
 
-	for (;;)
+	for (int refused = 0; refused < BOOKING_MAX_REFUSALS; refused++)
 	{
 		TimestampTz now = booking_call_hold_clock();
 		BookingReservation *rows;
@@ -397,6 +398,19 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 		}
 		delete_expired(rows, nrows, now);
 	}
+	raise_suppressed();
+}
+
+/*
+ * The error when a lane that is free is refused.
+ */
+static void
+raise_suppressed(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not hold the units although they are free"),
+			 errhint("Look for a trigger or rule on booking.reservation that suppresses its rows, or for direct changes of that table.")));
 }
 
 /*
@@ -474,10 +488,7 @@ apply_plan(const BookingWish *wish, const BookingResource *resource,
 		row.unit = plan->lanes[i];
 		/* found free under the exclusive lock */
 		if (!booking_store_reservation_insert(&row))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not hold the units because of a concurrent direct change of reservations"),
-					 errhint("The transaction might succeed if retried.")));
+			raise_suppressed();
 	}
 	if (wish->override)
 		booking_store_resource_mark_overrides(resource->resource_id);

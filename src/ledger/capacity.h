@@ -34,6 +34,9 @@ typedef struct BookingWish
 	LOCKMODE	mode;
 } BookingWish;
 
+/* an insert that is refused this often for no visible reason never succeeds */
+#define BOOKING_MAX_REFUSALS 1000
+
 extern LOCKMODE booking_capacity_lock_mode(const BookingResource **resources,
 										   int nresources);
 extern bool booking_capacity_reserve(const BookingWish *wish,

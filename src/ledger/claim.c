@@ -40,7 +40,7 @@ typedef struct Claim
 	BookingPayload payload;
 	Jsonb	   *evidence;
 	text	   *override_reason;	/* NULL: within the capacity */
-	bool		overtaken;		/* an insert found the intent recorded */
+	int			overtaken;		/* times an insert found the intent recorded */
 } Claim;
 
 static Datum claim_from_args(FunctionCallInfo fcinfo, BookingShape shape);
@@ -319,7 +319,7 @@ settled(const Claim *claim, const BookingView *view, BookingResult *result)
 static bool
 may_let_insert_decide(const Claim *claim)
 {
-	return !claim->overtaken && claim->payload.supersedes == NULL &&
+	return claim->overtaken == 0 && claim->payload.supersedes == NULL &&
 		!booking_store_tenant_four_eyes(claim->request.identity.tenant);
 }
 
@@ -373,12 +373,17 @@ decide(BookingCall *call, Claim *claim, const BookingView *view,
 
 /*
  * The intent was recorded by another call since it was read: read it again,
- * this time under the lock.
+ * this time under the lock.  A row that can neither be read nor written again
+ * and again is kept away by something else.
  */
 static bool
 overtaken(Claim *claim)
 {
-	claim->overtaken = true;
+	if (++claim->overtaken >= BOOKING_MAX_REFUSALS)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("could not record the intent"),
+				 errhint("Look for a trigger or rule on booking.intent that suppresses its rows.")));
 	claim->request.intent_absent = false;
 	return false;
 }

@@ -93,14 +93,18 @@ booking_free(PG_FUNCTION_ARGS)
 
 /*
  * Windows of one resource in which a booking of any length finds its units,
- * buffers included: the gaps between full spans, shortened by the buffers.
+ * buffers included: the gaps between full spans, shortened by the buffers, which
+ * must not reach beyond the years that can be booked.
  */
 static BookingSpan *
 free_windows(const BookingResource *resource, const BookingSpan *within,
 			 int32 units, int *count)
 {
 	TimestampTz now = booking_call_hold_clock();
-	TimestampTz start = within->start;
+	TimestampTz start = Max(within->start,
+							BOOKING_FIRST_INSTANT + resource->buffer_before);
+	TimestampTz last = Min(within->end,
+						   BOOKING_INSTANT_LIMIT - 1 - resource->buffer_after);
 	BookingReservation *rows;
 	BookingSpan *taken;
 	BookingSpan *full;
@@ -132,7 +136,7 @@ free_windows(const BookingResource *resource, const BookingSpan *within,
 	for (int i = 0; i <= nfull; i++)
 	{
 		TimestampTz end = i < nfull ?
-			Min(full[i].start - resource->buffer_after, within->end) : within->end;
+			Min(full[i].start - resource->buffer_after, last) : last;
 
 		if (end > start)
 		{

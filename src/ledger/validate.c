@@ -14,20 +14,29 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "utils/array.h"
+
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "codec/label.h"
 #include "compat.h"
 #include "ledger/args.h"
 #include "ledger/state.h"
 
 PG_FUNCTION_INFO_V1(booking_interval_is_valid);
+PG_FUNCTION_INFO_V1(booking_label_is_valid);
 PG_FUNCTION_INFO_V1(booking_intent_is_valid);
 PG_FUNCTION_INFO_V1(booking_reservation_is_valid);
 
 /* arguments of booking.intent_is_valid */
 enum
 {
+	INTENT_TENANT,
+	INTENT_PRINCIPAL,
+	INTENT_INTENT,
 	INTENT_DISPOSITION,
 	INTENT_STATE,
 	INTENT_REMOTE,
@@ -46,6 +55,8 @@ enum
 
 static bool is_word(FunctionCallInfo fcinfo, int n, const char *const *words,
 					int count);
+static bool is_label(text *label);
+static bool are_labels(ArrayType *labels);
 static bool is_interval(RangeType *range);
 
 /*
@@ -55,6 +66,15 @@ Datum
 booking_interval_is_valid(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(!PG_ARGISNULL(0) && is_interval(PG_GETARG_RANGE_P(0)));
+}
+
+/*
+ * booking.label_is_valid(label) returns boolean
+ */
+Datum
+booking_label_is_valid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!PG_ARGISNULL(0) && is_label(PG_GETARG_TEXT_PP(0)));
 }
 
 /*
@@ -75,9 +95,14 @@ booking_intent_is_valid(PG_FUNCTION_ARGS)
 	BookingState state;
 	bool		ended;
 
-	for (int i = INTENT_DISPOSITION; i <= INTENT_EVENT; i++)
+	for (int i = INTENT_TENANT; i <= INTENT_EVENT; i++)
 	{
 		if (PG_ARGISNULL(i))
+			PG_RETURN_BOOL(false);
+	}
+	for (int i = INTENT_TENANT; i <= INTENT_INTENT; i++)
+	{
+		if (!is_label(PG_GETARG_TEXT_PP(i)))
 			PG_RETURN_BOOL(false);
 	}
 	if (!booking_state_parse(PG_GETARG_TEXT_PP(INTENT_STATE), &state) ||
@@ -103,7 +128,9 @@ booking_intent_is_valid(PG_FUNCTION_ARGS)
 					   PG_ARGISNULL(INTENT_DURING) &&
 					   state == BOOKING_STATE_CANCELED &&
 					   PG_GETARG_INT32(INTENT_VERSION) == 0);
-	if (PG_GETARG_INT32(INTENT_VERSION) < 1 || PG_GETARG_INT32(INTENT_UNITS) < 1)
+	if (PG_GETARG_INT32(INTENT_VERSION) < 1 ||
+		PG_GETARG_INT32(INTENT_UNITS) < 1 ||
+		!are_labels(PG_GETARG_ARRAYTYPE_P(INTENT_RESOURCES)))
 		PG_RETURN_BOOL(false);
 
 	/* only a slot that nobody knew has no interval */
@@ -144,6 +171,37 @@ is_word(FunctionCallInfo fcinfo, int n, const char *const *words, int count)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Does the text keep the rule of labels?
+ */
+static bool
+is_label(text *label)
+{
+	return booking_label_check(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label),
+							   GetDatabaseEncoding() == PG_UTF8) == BOOKING_LABEL_OK;
+}
+
+/*
+ * Are these at least one label, and labels only?
+ */
+static bool
+are_labels(ArrayType *labels)
+{
+	Datum	   *values;
+	int			count;
+
+	if (ARR_NDIM(labels) != 1 || array_contains_nulls(labels))
+		return false;
+	deconstruct_array(labels, TEXTOID, -1, false, TYPALIGN_INT, &values, NULL,
+					  &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!is_label(DatumGetTextPP(values[i])))
+			return false;
+	}
+	return true;
 }
 
 /*

@@ -22,7 +22,7 @@
 typedef struct BoundRoles
 {
 	int			count;
-	text	   *roles[FLEXIBLE_ARRAY_MEMBER];
+	BookingBoundRole roles[FLEXIBLE_ARRAY_MEMBER];
 } BoundRoles;
 
 /* a principal's rows, as cached; only all of them if they are few */
@@ -125,28 +125,35 @@ booking_store_permission_put(text *tenant, text *principal, text *resource,
  * booking_cache_accept().
  */
 void
-booking_store_bound_roles(text *tenant, int *count, text ***roles)
+booking_store_bound_roles(text *tenant, int64 cluster, int *count,
+						  const BookingBoundRole **roles)
 {
 	static BookingPlan plan = {
-		"SELECT b.role FROM booking.role_binding b WHERE b.tenant = $1",
-		{TEXTOID}
+		"SELECT b.role, CASE WHEN b.cluster = $2 THEN b.role_oid END"
+		"  FROM booking.role_binding b WHERE b.tenant = $1",
+		{TEXTOID, INT8OID}
 	};
 	BookingCacheKey key = {BOOKING_CACHE_BINDING, {tenant}};
 	BoundRoles *known;
-	Datum		values[1];
+	Datum		values[2];
 
 	if (!booking_cache_find(&key, (void **) &known))
 	{
 		int			found;
 
 		values[0] = PointerGetDatum(tenant);
+		values[1] = Int64GetDatum(cluster);
 		found = (int) booking_plan_run(&plan, values, NULL, 0);
 		known = booking_cache_alloc(offsetof(BoundRoles, roles) +
-									found * sizeof(text *));
+									found * sizeof(BookingBoundRole));
 		known->count = found;
 		for (int i = 0; i < found; i++)
-			known->roles[i] =
+		{
+			known->roles[i].role =
 				booking_cache_text(DatumGetTextPP(booking_plan_column(i, 1, NULL)));
+			known->roles[i].role_oid =
+				DatumGetObjectId(booking_plan_column(i, 2, NULL));
+		}
 		booking_cache_add(&key, known);
 	}
 	*count = known->count;
@@ -157,17 +164,21 @@ booking_store_bound_roles(text *tenant, int *count, text ***roles)
  * Let a role act for a tenant.
  */
 void
-booking_store_bind_role(text *tenant, text *role)
+booking_store_bind_role(text *tenant, text *role, Oid role_oid, int64 cluster)
 {
 	static BookingPlan plan = {
-		"INSERT INTO booking.role_binding (tenant, role) VALUES ($1, $2)"
-		" ON CONFLICT ON CONSTRAINT role_binding_pkey DO NOTHING",
-		{TEXTOID, TEXTOID}
+		"INSERT INTO booking.role_binding (tenant, role, role_oid, cluster)"
+		" VALUES ($1, $2, $3, $4)"
+		" ON CONFLICT ON CONSTRAINT role_binding_pkey DO UPDATE"
+		" SET role_oid = EXCLUDED.role_oid, cluster = EXCLUDED.cluster",
+		{TEXTOID, TEXTOID, OIDOID, INT8OID}
 	};
-	Datum		values[2];
+	Datum		values[4];
 
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(role);
+	values[2] = ObjectIdGetDatum(role_oid);
+	values[3] = Int64GetDatum(cluster);
 	booking_plan_run(&plan, values, NULL, 0);
 }
 

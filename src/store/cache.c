@@ -61,7 +61,7 @@ typedef struct CacheEntry
 
 static void on_invalidation(Datum arg, Oid relid);
 static Oid	signal_relation(void);
-static void make_key(const BookingCacheKey *key, char *buffer);
+static bool make_key(const BookingCacheKey *key, char *buffer);
 
 static MemoryContext cache_context = NULL;
 static cache_hash *cache_table = NULL;
@@ -108,7 +108,8 @@ booking_cache_find(const BookingCacheKey *key, void **value)
 
 	if (cache_table == NULL || cache_stale)
 		return false;
-	make_key(key, buffer);
+	if (!make_key(key, buffer))
+		return false;
 	entry = cache_lookup(cache_table, buffer);
 	if (entry == NULL)
 		return false;
@@ -126,9 +127,8 @@ booking_cache_add(const BookingCacheKey *key, void *value)
 	bool		found;
 	CacheEntry *entry;
 
-	if (cache_table == NULL)
+	if (cache_table == NULL || !make_key(key, buffer))
 		return;
-	make_key(key, buffer);
 	entry = cache_insert(cache_table, MemoryContextStrdup(cache_context, buffer),
 						 &found);
 	entry->value = value;
@@ -191,9 +191,10 @@ signal_relation(void)
 }
 
 /*
- * A key as a string.  No label has control characters.
+ * A key as a string.  No label has control characters.  False if the labels are
+ * too long to be labels: such rows can only have come by direct DML.
  */
-static void
+static bool
 make_key(const BookingCacheKey *key, char *buffer)
 {
 	char	   *end = buffer;
@@ -203,10 +204,12 @@ make_key(const BookingCacheKey *key, char *buffer)
 	{
 		int			len = VARSIZE_ANY_EXHDR(key->parts[i]);
 
-		Assert(end + len + 2 <= buffer + KEY_SIZE);
+		if (len + 2 > buffer + KEY_SIZE - end)
+			return false;
 		memcpy(end, VARDATA_ANY(key->parts[i]), len);
 		end += len;
 		*end++ = '\001';
 	}
 	*end = '\0';
+	return true;
 }

@@ -217,6 +217,22 @@ static Rule rules[] = {
 			" WHERE p.resource <> '' AND NOT EXISTS"
 			"  (SELECT FROM booking.resource r"
 			"   WHERE r.tenant = p.tenant AND r.resource = p.resource)"
+	}},
+	{"constraint", {
+			"SELECT n.name, 'the constraint is missing or may be deferred'"
+			"  FROM (VALUES ('intent', 'intent_identity_key'),"
+			"   ('intent', 'intent_check'), ('reservation', 'reservation_check'),"
+			"   ('reservation', 'reservation_lane_excl')) AS n(relation, name)"
+			" WHERE NOT EXISTS (SELECT FROM pg_constraint c"
+			"   WHERE c.conrelid = to_regclass('booking.' || n.relation)"
+			"     AND c.conname = n.name AND c.convalidated"
+			"     AND NOT c.condeferrable)"
+	}},
+	{"trigger", {
+			"SELECT c.relname || '/' || t.tgname, 'the guard is disabled or not enabled always'"
+			"  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+			" WHERE c.relnamespace = to_regnamespace('booking')"
+			"   AND t.tgname IN ('guard', 'guard_truncate') AND t.tgenabled <> 'A'"
 	}}
 };
 

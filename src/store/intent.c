@@ -68,7 +68,8 @@ booking_store_intent_read(const BookingIdentity *identity)
 			" WHERE tenant = $1 AND principal = $2 AND intent = $3",
 			{TEXTOID, TEXTOID, TEXTOID}
 		},
-		"intent", "intent_identity_key", INTENT_NCOLUMNS
+		"intent", INTENT_COLUMNS, "intent_identity_key",
+		"tenant, principal, intent"
 	};
 	Datum		keys[3];
 	Datum		values[INTENT_NCOLUMNS];
@@ -93,7 +94,7 @@ booking_store_intent_by_id(int64 intent_id, BookingIdentity *identity)
 			"SELECT " INTENT_COLUMNS " FROM booking.intent WHERE intent_id = $1",
 			{INT8OID}
 		},
-		"intent", "intent_pkey", INTENT_NCOLUMNS
+		"intent", INTENT_COLUMNS, "intent_pkey", "intent_id"
 	};
 	Datum		keys[1];
 	Datum		values[INTENT_NCOLUMNS];
@@ -143,7 +144,7 @@ booking_store_intent_insert(const BookingIntentRow *row)
 				JSONBOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, TEXTOID,
 				TEXTOID}
 		},
-		"intent", "intent_identity_key"
+		"intent", INTENT_COLUMNS, "intent_identity_key"
 	};
 	Datum		values[INTENT_NCOLUMNS];
 	bool		nulls[INTENT_NCOLUMNS] = {0};

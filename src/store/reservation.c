@@ -25,6 +25,9 @@
 #define LANES_OF_RESOURCE \
 	"(r.resource_id * 65536 + r.unit) BETWEEN $1 * 65536 AND $1 * 65536 + 65535"
 
+#define INSERTED_COLUMNS \
+	"intent_id, resource_id, piece, unit, occupied, hold_until, override, tenant"
+
 #define RESERVATION_COLUMNS \
 	"r.intent_id, r.piece, r.unit, r.occupied, r.hold_until, r.override"
 
@@ -39,14 +42,13 @@ booking_store_reservation_insert(const BookingReservationRow *row)
 {
 	static BookingInsert insert = {
 		{
-			"INSERT INTO booking.reservation (intent_id, resource_id, piece,"
-			" unit, occupied, hold_until, override, tenant)"
+			"INSERT INTO booking.reservation (" INSERTED_COLUMNS ")"
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 			" ON CONFLICT ON CONSTRAINT reservation_lane_excl DO NOTHING",
 			{INT8OID, INT8OID, INT4OID, INT4OID, TSTZRANGEOID, TIMESTAMPTZOID,
 				BOOLOID, TEXTOID}
 		},
-		"reservation", "reservation_lane_excl"
+		"reservation", INSERTED_COLUMNS, "reservation_lane_excl"
 	};
 	Datum		values[8];
 	bool		nulls[8] = {0};

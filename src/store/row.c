@@ -12,9 +12,10 @@
  * looked for once where there is none.
  *
  * What a statement would do and this does not, is left to the statement:
- * triggers, rules, partitions, generated columns, deferrable constraints and
- * columns we do not know.  Row security never applies, because the ledger acts
- * as the owner.
+ * triggers, rules, partitions, generated columns, deferrable constraints,
+ * columns, indexes and constraints other than those we know, and a call within
+ * a call, from a CHECK that calls the ledger.  Row security never applies,
+ * because the ledger acts as the owner.
  *
  * Like a plan, what is kept is made anew when the relation, one of its indexes
  * or a function has changed.
@@ -33,15 +34,18 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "compat.h"
 #include "store/row.h"
@@ -53,8 +57,10 @@ struct BookingDirect
 {
 	BookingDirect *next;		/* of all */
 	MemoryContext context;		/* of what follows */
-	bool		valid;
+	bool		valid;			/* prepared, and nothing has changed since */
+	bool		changed;		/* while it was prepared */
 	bool		serves;			/* no statement is needed */
+	bool		busy;			/* an insert is under way */
 	Oid			relation;
 	Oid			index;			/* searched, or of the arbiter */
 	/* of an insert */
@@ -66,25 +72,35 @@ struct BookingDirect
 	TupleTableSlot *slot;
 	bool		conflicted;		/* the last row could not be inserted */
 	/* of a search */
+	int			ncolumns;
 	int			nkeys;
 	ScanKeyData keys[MAX_KEYS];
 };
 
+static bool insert_row(BookingDirect *direct, Datum *values, bool *nulls);
 static bool insert_slot(BookingDirect *direct);
 static bool insert_speculatively(BookingDirect *direct);
 static Relation open_target(BookingInsert *insert);
 static void open_indexes(BookingDirect *direct);
 static void close_target(BookingDirect *direct, Relation relation);
 static void prepare_insert(BookingInsert *insert);
-static bool insert_serves(Relation relation, int ncolumns);
+static void keep_target(BookingDirect *direct, Relation relation);
+static bool insert_serves(Relation relation);
 static bool open_search(BookingSearch *search, Relation *relation,
 						Relation *index);
 static void prepare_search(BookingSearch *search);
-static BookingDirect *begin_prepare(BookingDirect *direct, const char *table,
-									const char *index);
+static void keep_keys(BookingSearch *search, Relation relation);
+static BookingDirect *begin_prepare(BookingDirect **place);
+static Relation lock_table(BookingDirect *direct, const char *table,
+						   LOCKMODE mode);
+static bool has_columns(Relation relation, const char *columns, int count,
+						const Oid *types);
+static List *name_list(const char *names);
+static int	count_names(const char *names);
 static int	count_parameters(const BookingPlan *plan);
 static void on_relation(Datum arg, Oid relid);
 static void on_function(Datum arg, int cacheid, uint32 hash);
+static void mark(BookingDirect *direct);
 
 static BookingDirect *all_direct = NULL;
 
@@ -96,15 +112,38 @@ static BookingDirect *all_direct = NULL;
 bool
 booking_row_insert(BookingInsert *insert, Datum *values, bool *nulls)
 {
-	Relation	relation = open_target(insert);
-	BookingDirect *direct = insert->direct;
-	TupleTableSlot *slot;
+	Relation	relation = NULL;
 	bool		inserted;
 
+	if (insert->direct == NULL || !insert->direct->busy)
+		relation = open_target(insert);
 	if (relation == NULL)
 		return booking_plan_run(&insert->plan, values, nulls, 0) == 1;
 
-	slot = direct->slot;
+	insert->direct->busy = true;
+	PG_TRY();
+	{
+		inserted = insert_row(insert->direct, values, nulls);
+	}
+	PG_FINALLY();
+	{
+		insert->direct->busy = false;
+	}
+	PG_END_TRY();
+	close_target(insert->direct, relation);
+	return inserted;
+}
+
+/*
+ * Put the row into the slot, check it and insert it, unless there is a
+ * conflict.
+ */
+static bool
+insert_row(BookingDirect *direct, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = direct->slot;
+	bool		inserted;
+
 	ResetPerTupleExprContext(direct->estate);
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, sizeof(Datum) * slot->tts_tupleDescriptor->natts);
@@ -114,7 +153,6 @@ booking_row_insert(BookingInsert *insert, Datum *values, bool *nulls)
 	ExecConstraints(direct->target, slot, direct->estate);
 	inserted = insert_slot(direct);
 	ExecClearTuple(slot);
-	close_target(direct, relation);
 	return inserted;
 }
 
@@ -213,7 +251,7 @@ booking_row_search(BookingSearch *search, Datum *keys, Datum *values,
 		TupleDesc	tupdesc = RelationGetDescr(relation);
 
 		tuple = ExecCopySlotHeapTuple(slot);
-		for (int i = 0; i < search->ncolumns; i++)
+		for (int i = 0; i < search->direct->ncolumns; i++)
 			values[i] = heap_getattr(tuple, i + 1, tupdesc, &nulls[i]);
 	}
 	index_endscan(scan);
@@ -243,7 +281,9 @@ open_target(BookingInsert *insert)
 			return NULL;
 
 		/* locking accepts messages that things have changed */
-		relation = table_open(direct->relation, RowExclusiveLock);
+		relation = try_table_open(direct->relation, RowExclusiveLock);
+		if (relation == NULL)
+			continue;
 		direct->target->ri_RelationDesc = relation;
 		direct->target->ri_NumIndices = 0;
 		if (direct->valid)
@@ -255,7 +295,7 @@ open_target(BookingInsert *insert)
 }
 
 /*
- * Open the indexes of an insert.
+ * Open the indexes of an insert.  Under the lock of the table none can go.
  */
 static void
 open_indexes(BookingDirect *direct)
@@ -276,8 +316,14 @@ open_indexes(BookingDirect *direct)
 static void
 close_target(BookingDirect *direct, Relation relation)
 {
-	for (int i = 0; i < direct->target->ri_NumIndices; i++)
-		index_close(direct->target->ri_IndexRelationDescs[i], NoLock);
+	ResultRelInfo *target = direct->target;
+
+	for (int i = 0; i < target->ri_NumIndices; i++)
+	{
+		booking_index_insert_cleanup(target->ri_IndexRelationDescs[i],
+									 target->ri_IndexRelationInfo[i]);
+		index_close(target->ri_IndexRelationDescs[i], NoLock);
+	}
 	table_close(relation, NoLock);
 }
 
@@ -287,40 +333,59 @@ close_target(BookingDirect *direct, Relation relation)
 static void
 prepare_insert(BookingInsert *insert)
 {
-	BookingDirect *direct = begin_prepare(insert->direct, insert->table,
-										  insert->arbiter);
-	Relation	relation = table_open(direct->relation, RowExclusiveLock);
+	BookingDirect *direct = begin_prepare(&insert->direct);
+	Relation	relation = lock_table(direct, insert->table, RowExclusiveLock);
 	MemoryContext old = MemoryContextSwitchTo(direct->context);
 
-	insert->direct = direct;
-	if (insert_serves(relation, count_parameters(&insert->plan)))
+	if (relation != NULL)
 	{
-		ResultRelInfo *target = makeNode(ResultRelInfo);
+		Oid			constraint = get_relation_constraint_oid(direct->relation,
+															 insert->arbiter, true);
 
-		InitResultRelInfo(target, relation, 0, NULL, 0);
-		ExecOpenIndices(target, true);
-		direct->nindexes = target->ri_NumIndices;
-		direct->indexes = palloc_array(Oid, direct->nindexes + 1);
-		for (int i = 0; i < direct->nindexes; i++)
-			direct->indexes[i] = RelationGetRelid(target->ri_IndexRelationDescs[i]);
-		ExecCloseIndices(target);
-		direct->target = target;
-		direct->arbiters = list_make1_oid(direct->index);
-		direct->slot =
-			MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(relation)),
-									 &TTSOpsVirtual);
-		direct->estate = CreateExecutorState();
-		direct->serves = true;
+		if (OidIsValid(constraint))
+			direct->index = get_constraint_index(constraint);
+		direct->ncolumns = count_parameters(&insert->plan);
+		if (OidIsValid(direct->index) &&
+			RelationGetNumberOfAttributes(relation) == direct->ncolumns &&
+			has_columns(relation, insert->columns, direct->ncolumns,
+						insert->plan.types) &&
+			insert_serves(relation))
+			keep_target(direct, relation);
+		table_close(relation, NoLock);
 	}
 	MemoryContextSwitchTo(old);
-	table_close(relation, NoLock);
+	direct->valid = !direct->changed;
+}
+
+/*
+ * Keep what an insert needs from call to call.
+ */
+static void
+keep_target(BookingDirect *direct, Relation relation)
+{
+	ResultRelInfo *target = makeNode(ResultRelInfo);
+
+	InitResultRelInfo(target, relation, 0, NULL, 0);
+	ExecOpenIndices(target, true);
+	direct->indexes = palloc_array(Oid, target->ri_NumIndices + 1);
+	for (int i = 0; i < target->ri_NumIndices; i++)
+		direct->indexes[i] = RelationGetRelid(target->ri_IndexRelationDescs[i]);
+	direct->nindexes = target->ri_NumIndices;
+	ExecCloseIndices(target);
+	direct->target = target;
+	direct->arbiters = list_make1_oid(direct->index);
+	direct->slot =
+		MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(relation)),
+								 &TTSOpsVirtual);
+	direct->estate = CreateExecutorState();
+	direct->serves = true;
 }
 
 /*
  * Would a statement do no more than we do?
  */
 static bool
-insert_serves(Relation relation, int ncolumns)
+insert_serves(Relation relation)
 {
 	TupleDesc	tupdesc = RelationGetDescr(relation);
 	TriggerDesc *triggers = relation->trigdesc;
@@ -331,7 +396,6 @@ insert_serves(Relation relation, int ncolumns)
 	if (relation->rd_rel->relkind != RELKIND_RELATION ||
 		relation->rd_rel->relispartition ||
 		relation->rd_rel->relhasrules ||
-		tupdesc->natts != ncolumns ||
 		(tupdesc->constr != NULL && tupdesc->constr->has_generated_stored))
 		return false;
 	if (triggers != NULL &&
@@ -339,11 +403,6 @@ insert_serves(Relation relation, int ncolumns)
 		 triggers->trig_insert_before_statement ||
 		 triggers->trig_insert_after_statement))
 		return false;
-	for (int i = 0; i < ncolumns; i++)
-	{
-		if (TupleDescAttr(tupdesc, i)->attisdropped)
-			return false;
-	}
 
 	indexes = RelationGetIndexList(relation);
 	foreach(cell, indexes)
@@ -373,11 +432,16 @@ open_search(BookingSearch *search, Relation *relation, Relation *index)
 		if (!direct->serves)
 			return false;
 
-		*relation = table_open(direct->relation, AccessShareLock);
-		*index = index_open(direct->index, AccessShareLock);
+		*relation = try_table_open(direct->relation, AccessShareLock);
+		if (*relation == NULL)
+			continue;
 		if (direct->valid)
-			return true;
-		index_close(*index, NoLock);
+		{
+			*index = index_open(direct->index, AccessShareLock);
+			if (direct->valid)
+				return true;
+			index_close(*index, NoLock);
+		}
 		table_close(*relation, NoLock);
 	}
 }
@@ -388,37 +452,71 @@ open_search(BookingSearch *search, Relation *relation, Relation *index)
 static void
 prepare_search(BookingSearch *search)
 {
-	BookingDirect *direct = begin_prepare(search->direct, search->table,
-										  search->index);
-	Relation	relation = table_open(direct->relation, AccessShareLock);
-	Relation	index = index_open(direct->index, AccessShareLock);
-	Form_pg_index form = index->rd_index;
+	BookingDirect *direct = begin_prepare(&search->direct);
+	Relation	relation = lock_table(direct, search->table, AccessShareLock);
 	MemoryContext old = MemoryContextSwitchTo(direct->context);
 
-	search->direct = direct;
-	direct->nindexes = 0;
-	direct->nkeys = count_parameters(&search->plan);
-	direct->serves = relation->rd_rel->relkind == RELKIND_RELATION &&
-		RelationGetNumberOfAttributes(relation) >= search->ncolumns &&
-		index->rd_rel->relam == BTREE_AM_OID &&
-		form->indisunique && form->indimmediate && form->indisvalid &&
-		!form->indcheckxmin && form->indnkeyatts == direct->nkeys &&
-		direct->nkeys <= MAX_KEYS;
-	for (int i = 0; direct->serves && i < direct->nkeys; i++)
+	if (relation != NULL)
 	{
-		Oid			type = index->rd_opcintype[i];
-		Oid			operator = get_opfamily_member(index->rd_opfamily[i],
-												   type, type,
-												   BTEqualStrategyNumber);
-
-		ScanKeyEntryInitialize(&direct->keys[i], 0, i + 1,
-							   BTEqualStrategyNumber, type,
-							   index->rd_indcollation[i],
-							   get_opcode(operator), (Datum) 0);
+		direct->index = get_relname_relid(search->index,
+										  RelationGetNamespace(relation));
+		direct->ncolumns = count_names(search->columns);
+		direct->nkeys = count_parameters(&search->plan);
+		if (OidIsValid(direct->index) &&
+			get_rel_relkind(direct->index) == RELKIND_INDEX &&
+			relation->rd_rel->relkind == RELKIND_RELATION &&
+			has_columns(relation, search->columns, direct->ncolumns, NULL))
+			keep_keys(search, relation);
+		table_close(relation, NoLock);
 	}
 	MemoryContextSwitchTo(old);
+	direct->valid = !direct->changed;
+}
+
+/*
+ * Keep the keys of a search, if the index is the one that the statement means:
+ * unique, complete, and over the columns in the order of the parameters.
+ */
+static void
+keep_keys(BookingSearch *search, Relation relation)
+{
+	BookingDirect *direct = search->direct;
+	Relation	index = index_open(direct->index, AccessShareLock);
+	Form_pg_index form = index->rd_index;
+	List	   *names = name_list(search->keys);
+	bool		serves = form->indrelid == direct->relation &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		form->indisunique && form->indimmediate && form->indisvalid &&
+		!form->indcheckxmin && RelationGetIndexPredicate(index) == NIL &&
+		form->indnkeyatts == direct->nkeys && direct->nkeys <= MAX_KEYS &&
+		list_length(names) == direct->nkeys;
+
+	for (int i = 0; serves && i < direct->nkeys; i++)
+	{
+		AttrNumber	number = form->indkey.values[i];
+		Oid			type = search->plan.types[i];
+		Form_pg_attribute column;
+
+		if (number <= 0)
+		{
+			serves = false;
+			break;
+		}
+		column = TupleDescAttr(RelationGetDescr(relation), number - 1);
+		serves = strcmp(NameStr(column->attname), list_nth(names, i)) == 0 &&
+			column->atttypid == type && index->rd_opcintype[i] == type &&
+			index->rd_indcollation[i] == column->attcollation;
+		if (serves)
+			ScanKeyEntryInitialize(&direct->keys[i], 0, i + 1,
+								   BTEqualStrategyNumber, type,
+								   index->rd_indcollation[i],
+								   get_opcode(get_opfamily_member(index->rd_opfamily[i],
+																  type, type,
+																  BTEqualStrategyNumber)),
+								   (Datum) 0);
+	}
+	direct->serves = serves;
 	index_close(index, NoLock);
-	table_close(relation, NoLock);
 }
 
 /*
@@ -426,9 +524,9 @@ prepare_search(BookingSearch *search)
  * the relations are noted.
  */
 static BookingDirect *
-begin_prepare(BookingDirect *direct, const char *table, const char *index)
+begin_prepare(BookingDirect **place)
 {
-	Oid			schema = get_namespace_oid("booking", false);
+	BookingDirect *direct = *place;
 
 	if (all_direct == NULL)
 	{
@@ -443,15 +541,89 @@ begin_prepare(BookingDirect *direct, const char *table, const char *index)
 												ALLOCSET_SMALL_SIZES);
 		direct->next = all_direct;
 		all_direct = direct;
+		*place = direct;
 	}
 
+	direct->valid = false;
+	direct->changed = false;
 	direct->serves = false;
+	direct->relation = InvalidOid;
+	direct->index = InvalidOid;
 	direct->nindexes = 0;
 	MemoryContextReset(direct->context);
-	direct->relation = get_relname_relid(table, schema);
-	direct->index = get_relname_relid(index, schema);
-	direct->valid = true;
 	return direct;
+}
+
+/*
+ * Find a table by its name and lock it; NULL if there is none, which the
+ * statement reports.
+ */
+static Relation
+lock_table(BookingDirect *direct, const char *table, LOCKMODE mode)
+{
+	Oid			schema = get_namespace_oid("booking", false);
+
+	for (;;)
+	{
+		Relation	relation;
+
+		direct->relation = get_relname_relid(table, schema);
+		if (!OidIsValid(direct->relation))
+			return NULL;
+		relation = try_table_open(direct->relation, mode);
+		if (relation != NULL &&
+			get_relname_relid(table, schema) == direct->relation)
+			return relation;
+		if (relation != NULL)
+			table_close(relation, NoLock);
+	}
+}
+
+/*
+ * Are the first columns of a relation those named, and of the types, if any
+ * are given?
+ */
+static bool
+has_columns(Relation relation, const char *columns, int count,
+			const Oid *types)
+{
+	TupleDesc	tupdesc = RelationGetDescr(relation);
+	List	   *names = name_list(columns);
+
+	if (list_length(names) != count || tupdesc->natts < count)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(tupdesc, i);
+
+		if (column->attisdropped || column->atttypmod != -1 ||
+			strcmp(NameStr(column->attname), list_nth(names, i)) != 0 ||
+			(types != NULL && column->atttypid != types[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The names in a list with commas between.
+ */
+static List *
+name_list(const char *names)
+{
+	List	   *list;
+
+	if (!SplitIdentifierString(pstrdup(names), ',', &list))
+		elog(ERROR, "malformed list of columns");
+	return list;
+}
+
+/*
+ * Number of names in a list with commas between.
+ */
+static int
+count_names(const char *names)
+{
+	return list_length(name_list(names));
 }
 
 /*
@@ -476,14 +648,13 @@ on_relation(Datum arg, Oid relid)
 {
 	for (BookingDirect *direct = all_direct; direct != NULL; direct = direct->next)
 	{
-		if (!OidIsValid(relid) || relid == direct->relation ||
-			relid == direct->index)
-			direct->valid = false;
-		for (int i = 0; i < direct->nindexes; i++)
-		{
-			if (relid == direct->indexes[i])
-				direct->valid = false;
-		}
+		bool		concerned = !OidIsValid(relid) ||
+			relid == direct->relation || relid == direct->index;
+
+		for (int i = 0; !concerned && i < direct->nindexes; i++)
+			concerned = relid == direct->indexes[i];
+		if (concerned)
+			mark(direct);
 	}
 }
 
@@ -494,5 +665,15 @@ static void
 on_function(Datum arg, int cacheid, uint32 hash)
 {
 	for (BookingDirect *direct = all_direct; direct != NULL; direct = direct->next)
-		direct->valid = false;
+		mark(direct);
+}
+
+/*
+ * Prepare anew before the next use.
+ */
+static void
+mark(BookingDirect *direct)
+{
+	direct->valid = false;
+	direct->changed = true;
 }

@@ -36,6 +36,13 @@ typedef struct BookingIntentRow
 	TimestampTz now;
 } BookingIntentRow;
 
+/* a role that is bound to a tenant */
+typedef struct BookingBoundRole
+{
+	const text *role;			/* its name */
+	Oid			role_oid;		/* that it had, if bound in this cluster */
+} BookingBoundRole;
+
 /* a row of booking.reservation to be written */
 typedef struct BookingReservationRow
 {
@@ -146,8 +153,10 @@ extern bool booking_store_permitted(text *tenant, text *principal,
 extern bool booking_store_permission_any(text *tenant, text *principal);
 extern void booking_store_permission_put(text *tenant, text *principal,
 										 text *resource, bool allowed);
-extern void booking_store_bound_roles(text *tenant, int *count, text ***roles);
-extern void booking_store_bind_role(text *tenant, text *role);
+extern void booking_store_bound_roles(text *tenant, int64 cluster, int *count,
+									  const BookingBoundRole **roles);
+extern void booking_store_bind_role(text *tenant, text *role, Oid role_oid,
+									int64 cluster);
 extern void booking_store_unbind_role(text *tenant, text *role);
 
 /* audit.c */

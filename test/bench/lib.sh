@@ -56,8 +56,10 @@ reset_ledger()
 {
 	query "$main" "
 		ALTER TABLE booking.intent DISABLE TRIGGER guard_truncate;
+		ALTER TABLE booking.reservation DISABLE TRIGGER guard_truncate;
 		TRUNCATE booking.intent, booking.reservation;
 		ALTER TABLE booking.intent ENABLE ALWAYS TRIGGER guard_truncate;
+		ALTER TABLE booking.reservation ENABLE ALWAYS TRIGGER guard_truncate;
 		INSERT INTO booking.intent SELECT * FROM kept.$1_intent;
 		INSERT INTO booking.reservation SELECT * FROM kept.$1_reservation;
 		ANALYZE booking.intent, booking.reservation" >/dev/null

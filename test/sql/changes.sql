@@ -214,14 +214,22 @@ GRANT regress_booking_group TO regress_booking_changes;
 SELECT same('a member', as_role(), 'committed');
 REVOKE regress_booking_group FROM regress_booking_changes;
 SELECT same('not a member any more', as_role(), 'denied');
--- A role dropped and made anew under its name is bound as the name is.
+-- A role dropped and made anew under its name is another role.
 SELECT FROM booking_bind_role('regress_booking_changes', 'changes');
 DROP OWNED BY regress_booking_changes;
 DROP ROLE regress_booking_changes;
 CREATE ROLE regress_booking_changes;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO regress_booking_changes;
 GRANT USAGE ON SEQUENCE test.hour TO regress_booking_changes;
-SELECT same('bindings are by name', as_role(), 'committed');
+SELECT same('another role of that name', as_role(), 'denied');
+SELECT FROM booking_bind_role('regress_booking_changes', 'changes');
+SELECT same('bound anew', as_role(), 'committed');
+-- Where the database was restored into another cluster, names are all there is.
+UPDATE booking.role_binding SET role_oid = 1, cluster = 1 WHERE role = 'regress_booking_changes';
+SELECT same('restored elsewhere', as_role(), 'committed');
+ALTER ROLE regress_booking_changes RENAME TO regress_booking_renamed;
+SELECT same('another name', (SELECT count(*) FROM pg_roles WHERE rolname = 'regress_booking_changes'), 0::bigint);
+ALTER ROLE regress_booking_renamed RENAME TO regress_booking_changes;
 DROP OWNED BY regress_booking_changes;
 DROP ROLE regress_booking_changes, regress_booking_group;
 

@@ -47,11 +47,11 @@ SELECT same('without it', claim('check', 4), 'committed committed receipt');
 
 -- a function that a CHECK calls
 CREATE FUNCTION test.tolerates(piece integer) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
+LANGUAGE sql IMMUTABLE AS 'SELECT true';
 ALTER TABLE booking.reservation ADD CONSTRAINT test_check CHECK (tolerates(piece));
 SELECT same('function says yes', claim('yes', 5), 'committed committed receipt');
 CREATE OR REPLACE FUNCTION test.tolerates(piece integer) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN false; END';
+LANGUAGE sql IMMUTABLE AS 'SELECT false';
 SELECT fails('function says no', $$SELECT claim('no', 6)$$, '23514', hinted => false);
 ALTER TABLE booking.reservation DROP CONSTRAINT test_check;
 
@@ -105,6 +105,67 @@ REINDEX TABLE booking.intent;
 SELECT same('within', claim('within', 13), 'committed committed receipt');
 ROLLBACK;
 SELECT same('rolled back', claim('within', 13), 'committed committed receipt');
+
+-- a CHECK that calls the ledger: the call within is a call of its own
+CREATE FUNCTION test.reenters(piece integer) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('test.inner', true) IS DISTINCT FROM 'done' THEN
+		PERFORM set_config('test.inner', 'done', true);
+		EXECUTE 'CREATE FUNCTION pg_temp.changed() RETURNS integer LANGUAGE sql AS ''SELECT 1''';
+		PERFORM test.claim('inner', 16, 'hall');
+	END IF;
+	RETURN true;
+END $$;
+GRANT USAGE ON SCHEMA test TO PUBLIC;
+ALTER FUNCTION test.claim(text, numeric, text) SET search_path = public, test;
+ALTER TABLE booking.reservation ADD CONSTRAINT test_check CHECK (test.reenters(piece)) NOT VALID;
+BEGIN;
+SELECT same('outer', claim('outer', 16), 'committed committed receipt');
+SELECT same('both hold', held('rows', 'ann', 'outer') + held('rows', 'ann', 'inner'), 2::bigint);
+COMMIT;
+ALTER TABLE booking.reservation DROP CONSTRAINT test_check;
+
+-- what the ledger relies on is missing: an error, and never a second booking
+BEGIN;
+ALTER TABLE booking.reservation DROP CONSTRAINT reservation_lane_excl;
+SELECT same('no constraint', sqlstate_of($$SELECT claim('bare', 1)$$), '42704');
+ROLLBACK;
+BEGIN;
+ALTER INDEX booking.reservation_lane_excl RENAME TO other;
+SELECT same('another name', sqlstate_of($$SELECT claim('bare', 1)$$), '42704');
+ROLLBACK;
+BEGIN;
+ALTER TABLE booking.intent DROP CONSTRAINT intent_identity_key;
+SELECT same('no identities', sqlstate_of($$SELECT claim('bare', 20)$$), '42704');
+ROLLBACK;
+BEGIN;
+ALTER TABLE booking.reservation RENAME TO other;
+SELECT same('no table', sqlstate_of($$SELECT claim('bare', 20)$$), '42P01');
+ROLLBACK;
+
+-- other types, and another order of the index
+BEGIN;
+ALTER TABLE booking.reservation ALTER piece TYPE numeric;
+SELECT same('another type', claim('numeric', 17), 'committed committed receipt');
+SELECT same('is stored', (SELECT piece FROM booking.reservation JOIN booking.intent i USING (intent_id)
+						   WHERE i.tenant = 'rows' AND i.intent = 'numeric'), 0::numeric);
+ROLLBACK;
+BEGIN;
+ALTER TABLE booking.intent DROP CONSTRAINT intent_identity_key,
+	ADD CONSTRAINT intent_identity_key UNIQUE (principal, tenant, intent);
+SELECT same('another order', claim('plain', 1), 'historical_retry committed receipt replayed');
+SELECT same('and a new one', claim('order', 18), 'committed committed receipt');
+ROLLBACK;
+
+-- rows that a trigger suppresses end in an error
+CREATE FUNCTION test.suppress() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER suppress BEFORE INSERT ON booking.reservation FOR EACH ROW EXECUTE FUNCTION test.suppress();
+SELECT fails('reservations', $$SELECT claim('suppressed', 19)$$, '55000');
+SELECT fails('reservations of the hall', $$SELECT claim('suppressed', 19, 'hall')$$, '55000');
+DROP TRIGGER suppress ON booking.reservation;
+CREATE TRIGGER suppress BEFORE INSERT ON booking.intent FOR EACH ROW EXECUTE FUNCTION test.suppress();
+SELECT fails('intents', $$SELECT claim('suppressed', 19)$$, '55000');
+DROP TRIGGER suppress ON booking.intent;
 
 -- own writes are seen, also those of a savepoint
 BEGIN;
