@@ -16,8 +16,6 @@ COMMENT ON COLUMN booking.calendar.calendar_id IS 'internal number';
 
 CREATE TABLE booking.cursor (
 	calendar_id		bigint NOT NULL,
-	wanted			bigint NOT NULL DEFAULT 0,
-	served			bigint NOT NULL DEFAULT 0,
 	watermark		bigint NOT NULL DEFAULT 0,
 	round			bigint NOT NULL DEFAULT 0,
 	failures		integer NOT NULL DEFAULT 0,
@@ -30,6 +28,7 @@ CREATE TABLE booking.cursor (
 	started_at		timestamptz,
 	finished_at		timestamptz,
 	full_at			timestamptz,
+	failed_at		timestamptz,
 	next_at			timestamptz NOT NULL,
 	within			tstzrange,
 	CONSTRAINT cursor_pkey PRIMARY KEY (calendar_id)
@@ -37,8 +36,6 @@ CREATE TABLE booking.cursor (
 CREATE INDEX cursor_due_idx ON booking.cursor (next_at) WHERE NOT parked;
 COMMENT ON TABLE booking.cursor IS 'one row a calendar that is synchronized: how far, since when, and what went wrong';
 COMMENT ON COLUMN booking.cursor.calendar_id IS 'calendar';
-COMMENT ON COLUMN booking.cursor.wanted IS 'number of the newest request for a round';
-COMMENT ON COLUMN booking.cursor.served IS 'newest request that a finished round has covered; a request made during a round causes another';
 COMMENT ON COLUMN booking.cursor.watermark IS 'number of rounds finished; a proposal''s snapshot names it';
 COMMENT ON COLUMN booking.cursor.round IS 'number of the round in progress, or of the last one';
 COMMENT ON COLUMN booking.cursor.failures IS 'rounds that failed since the last one that did not';
@@ -51,8 +48,29 @@ COMMENT ON COLUMN booking.cursor.problem IS 'what went wrong last';
 COMMENT ON COLUMN booking.cursor.started_at IS 'start of the round in progress; NULL: none is';
 COMMENT ON COLUMN booking.cursor.finished_at IS 'end of the last finished round';
 COMMENT ON COLUMN booking.cursor.full_at IS 'end of the last full pass';
+COMMENT ON COLUMN booking.cursor.failed_at IS 'when a round failed last';
 COMMENT ON COLUMN booking.cursor.next_at IS 'when the next round is due';
 COMMENT ON COLUMN booking.cursor.within IS 'window inside which recurrences are expanded and busy time is known';
+
+-- a row of its own, so that who asks never waits for the worker or another
+CREATE SEQUENCE booking.sync_request_id_seq;
+CREATE TABLE booking.sync_request (
+	request_id	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.sync_request_id_seq'),
+	calendar_id	bigint NOT NULL,
+	round		bigint,
+	asked_at	timestamptz NOT NULL,
+	CONSTRAINT sync_request_pkey PRIMARY KEY (request_id)
+);
+CREATE INDEX sync_request_calendar_idx ON booking.sync_request (calendar_id);
+ALTER SEQUENCE booking.sync_request_id_seq OWNED BY booking.sync_request.request_id;
+COMMENT ON TABLE booking.sync_request IS 'rounds that were asked for; gone when a round that began later has finished';
+COMMENT ON COLUMN booking.sync_request.request_id IS 'number of the request';
+COMMENT ON COLUMN booking.sync_request.calendar_id IS 'calendar';
+COMMENT ON COLUMN booking.sync_request.round IS 'round that covers it; NULL: none has begun since';
+COMMENT ON COLUMN booking.sync_request.asked_at IS 'when it was asked for';
+
+-- whose event is it?
+CREATE INDEX operation_event_idx ON booking.operation (event_id);
 
 CREATE SEQUENCE booking.event_row_id_seq;
 CREATE TABLE booking.event (
@@ -65,6 +83,7 @@ CREATE TABLE booking.event (
 	during			tstzrange,
 	busy			boolean NOT NULL,
 	all_day			boolean NOT NULL DEFAULT false,
+	recurring		boolean NOT NULL DEFAULT false,
 	status			text COLLATE "C" NOT NULL,
 	transparency	text COLLATE "C" NOT NULL,
 	sequence		integer NOT NULL DEFAULT 0,
@@ -93,15 +112,16 @@ COMMENT ON COLUMN booking.event.seen_round IS 'round that last saw the object';
 COMMENT ON COLUMN booking.event.intent_id IS 'intent whose event this is; NULL: somebody else''s';
 COMMENT ON COLUMN booking.event.object IS 'the provider''s identity of the object: CalDAV href, event id';
 COMMENT ON COLUMN booking.event.occurrence IS 'original start of an occurrence of a series; -infinity for a single event';
-COMMENT ON COLUMN booking.event.during IS 'time in [) form; NULL if it could not be read (see problem)';
+COMMENT ON COLUMN booking.event.during IS 'time in [) form; NULL if it could not be read (see problem), or none of a series lies in the window';
 COMMENT ON COLUMN booking.event.busy IS 'blocks the calendar''s resource: neither canceled nor transparent';
 COMMENT ON COLUMN booking.event.all_day IS 'local midnight to midnight of the calendar''s zone';
+COMMENT ON COLUMN booking.event.recurring IS 'of a series, which is expanded anew when the window moves';
 COMMENT ON COLUMN booking.event.status IS 'the provider''s status';
 COMMENT ON COLUMN booking.event.transparency IS 'opaque blocks time';
 COMMENT ON COLUMN booking.event.sequence IS 'the organizer''s revision number';
 COMMENT ON COLUMN booking.event.uid IS 'iCalendar UID';
 COMMENT ON COLUMN booking.event.marker IS 'our opaque event id, if the event carries one';
-COMMENT ON COLUMN booking.event.etag IS 'version tag of the object';
+COMMENT ON COLUMN booking.event.etag IS 'version tag of the object; NULL: to be fetched again';
 COMMENT ON COLUMN booking.event.zone IS 'time zone the start was written in';
 COMMENT ON COLUMN booking.event.organizer IS 'organizer''s address';
 COMMENT ON COLUMN booking.event.attendees IS 'array of attendees: email, status, optional';
@@ -139,7 +159,33 @@ COMMENT ON COLUMN booking.conflict.detail IS 'explanation, without titles';
 
 SELECT pg_catalog.pg_extension_config_dump('booking.calendar_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('booking.cursor', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.sync_request', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.sync_request_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('booking.event', '');
 SELECT pg_catalog.pg_extension_config_dump('booking.event_row_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('booking.conflict', '');
 SELECT pg_catalog.pg_extension_config_dump('booking.conflict_id_seq', '');
+
+/* ------------------------------------------------------------------------
+ * Synchronization: functions
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.booking_sync(tenant text, calendar text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_sync'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_sync(text, text) IS
+	'ask the worker to read a calendar anew; it begins after the commit';
+
+-- no SET clause: a procedure with one cannot commit, and this one must before
+-- the worker can see the request; the C code pins search_path by itself
+CREATE PROCEDURE @extschema@.booking_sync_wait(
+	tenant text, calendar text, INOUT result jsonb DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'booking_sync_wait'
+LANGUAGE C;
+COMMENT ON PROCEDURE @extschema@.booking_sync_wait(text, text, jsonb) IS
+	'ask the worker to read a calendar anew, and wait until it has';
+
+REVOKE ALL ON FUNCTION @extschema@.booking_sync(text, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE @extschema@.booking_sync_wait(text, text, jsonb) FROM PUBLIC;

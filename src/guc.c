@@ -29,6 +29,10 @@ int			booking_http_timeout = 30000;
 int			booking_http_connect_timeout = 10000;
 int			booking_http_first_byte_timeout = 20000;
 int			booking_poll_interval = 60;
+int			booking_sync_interval = 300;
+int			booking_full_sync_interval = 86400;
+int			booking_sync_past = 30 * 86400;
+int			booking_sync_future = 400 * 86400;
 int			booking_idle_exit = 30;
 char	   *booking_insecure_hosts = NULL;
 char	   *booking_allowed_networks = NULL;
@@ -39,6 +43,7 @@ char	   *booking_arm_key = NULL;
 static bool dump_secrets = false;
 
 static void define_worker_settings(void);
+static void define_sync_settings(void);
 static void define_http_settings(void);
 static void define_secret_settings(void);
 static void define_integer(const char *name, const char *what, int *value,
@@ -97,6 +102,7 @@ booking_guc_init(void)
 							NULL);
 
 	define_worker_settings();
+	define_sync_settings();
 	define_http_settings();
 	define_secret_settings();
 	MarkGUCPrefixReserved("booking");
@@ -131,6 +137,26 @@ define_worker_settings(void)
 	define_integer("booking.idle_exit",
 				   "Time after which an idle worker that was not preloaded leaves.",
 				   &booking_idle_exit, 30, 1, 86400, GUC_UNIT_S);
+}
+
+/*
+ * Settings of synchronization.
+ */
+static void
+define_sync_settings(void)
+{
+	define_integer("booking.sync_interval",
+				   "Time between two readings of a calendar; 0 reads only when asked.",
+				   &booking_sync_interval, 300, 0, 7 * 86400, GUC_UNIT_S);
+	define_integer("booking.full_sync_interval",
+				   "Time after which a calendar is compared as a whole, in case a change was not told.",
+				   &booking_full_sync_interval, 86400, 60, 90 * 86400, GUC_UNIT_S);
+	define_integer("booking.sync_past",
+				   "How far behind now occurrences of series are known.",
+				   &booking_sync_past, 30 * 86400, 0, 10 * 366 * 86400, GUC_UNIT_S);
+	define_integer("booking.sync_future",
+				   "How far ahead of now occurrences of series are known.",
+				   &booking_sync_future, 400 * 86400, 86400, 10 * 366 * 86400, GUC_UNIT_S);
 }
 
 /*

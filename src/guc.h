@@ -22,6 +22,10 @@ extern int	booking_http_timeout;	/* milliseconds for one request */
 extern int	booking_http_connect_timeout;
 extern int	booking_http_first_byte_timeout;
 extern int	booking_poll_interval;	/* seconds between looks without a wake-up */
+extern int	booking_sync_interval;	/* seconds between rounds of a calendar, 0 none */
+extern int	booking_full_sync_interval; /* seconds between full passes */
+extern int	booking_sync_past;	/* seconds of the window behind now */
+extern int	booking_sync_future;	/* and before it */
 extern int	booking_idle_exit;	/* seconds until an idle worker leaves */
 extern char *booking_insecure_hosts;
 extern char *booking_allowed_networks;

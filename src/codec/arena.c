@@ -83,6 +83,30 @@ booking_arena_free(BookingArena *arena)
 }
 
 /*
+ * Take back all that an arena has handed out, but keep its newest block, so
+ * that whoever reads many small things one after the other needs the memory of
+ * one.  An arena that has failed stays so.
+ */
+void
+booking_arena_reset(BookingArena *arena)
+{
+	ArenaBlock *kept;
+
+	if (arena == NULL || arena->blocks == NULL)
+		return;
+	kept = arena->blocks;
+	while (kept->next != NULL)
+	{
+		ArenaBlock *block = kept->next;
+
+		kept->next = block->next;
+		free(block);
+	}
+	kept->used = 0;
+	arena->total = 0;
+}
+
+/*
  * Memory for size bytes, zeroed and aligned for any type; also for 0 bytes a
  * pointer of its own.  Returns NULL, and marks the arena as failed, when memory
  * is out or the limit would be passed.

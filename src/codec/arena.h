@@ -30,6 +30,7 @@ typedef struct BookingArena BookingArena;
 
 extern BookingArena *booking_arena_create(size_t limit);
 extern void booking_arena_free(BookingArena *arena);
+extern void booking_arena_reset(BookingArena *arena);
 extern void *booking_arena_alloc(BookingArena *arena, size_t size);
 extern char *booking_arena_copy(BookingArena *arena, const char *data,
 								size_t len);

@@ -24,8 +24,12 @@
 #define DAV "DAV:"
 #define CALDAV "urn:ietf:params:xml:ns:caldav"
 #define SABRE "http://sabredav.org/ns"
+#define CALENDARSERVER "http://calendarserver.org/ns/"
 
 #define MAX_MEMBERS 10000
+
+/* bytes of one response of a stream */
+#define MAX_RESPONSE (16 * 1024 * 1024)
 
 typedef enum DavElement
 {
@@ -38,6 +42,7 @@ typedef enum DavElement
 	ELEMENT_PROPSTAT_STATUS,
 	ELEMENT_PROP,
 	ELEMENT_ETAG,
+	ELEMENT_CTAG,
 	ELEMENT_DISPLAYNAME,
 	ELEMENT_CALENDAR_DATA,
 	ELEMENT_TYPE,
@@ -72,6 +77,7 @@ static const BookingXmlRule multistatus_rules[] = {
 	{ELEMENT_PROPSTAT, DAV, "error", ELEMENT_ERROR, false},
 	{ELEMENT_ERROR, NULL, NULL, ELEMENT_CONDITION, false},
 	{ELEMENT_PROP, DAV, "getetag", ELEMENT_ETAG, true},
+	{ELEMENT_PROP, CALENDARSERVER, "getctag", ELEMENT_CTAG, true},
 	{ELEMENT_PROP, DAV, "displayname", ELEMENT_DISPLAYNAME, true},
 	{ELEMENT_PROP, CALDAV, "calendar-data", ELEMENT_CALENDAR_DATA, true},
 	{ELEMENT_PROP, DAV, "resourcetype", ELEMENT_TYPE, false},
@@ -112,8 +118,11 @@ typedef struct Properties
 typedef struct MultistatusReader
 {
 	BookingArena *arena;
-	BookingDavMultistatus *result;
-	int			size;			/* of result->resources */
+	BookingDavTake take;		/* gets each resource */
+	void	   *take_arg;
+	const char *sync_token;
+	BookingArena *lasting;		/* where what outlives a response is */
+	bool		scratch;		/* arena is taken back after each response */
 	BookingDavResource resource;	/* of this response */
 	int			nhrefs;
 	const char **hrefs;
@@ -130,6 +139,26 @@ typedef struct ErrorReader
 	bool		in_uid_conflict;
 } ErrorReader;
 
+/* a whole multistatus, gathered */
+typedef struct Gathering
+{
+	BookingArena *arena;
+	BookingDavMultistatus *result;
+	int			size;			/* of result->resources */
+} Gathering;
+
+struct BookingDavStream
+{
+	MultistatusReader reader;
+	BookingXmlReader callbacks;
+	BookingXmlStream *xml;
+};
+
+static void init_multistatus(MultistatusReader *reader, BookingXmlReader *xml,
+							 BookingArena *arena, BookingDavTake take,
+							 void *arg);
+static BookingDavFault conclude_multistatus(const MultistatusReader *reader,
+											BookingXmlFault fault);
 static bool begin_multistatus(void *arg, int element, const BookingXmlTag *tag);
 static bool end_multistatus(void *arg, int element, const char *text, size_t len);
 static void read_privilege(Properties *properties, const char *name);
@@ -137,7 +166,7 @@ static bool refuse(MultistatusReader *reader, BookingDavFault fault);
 static bool end_response(MultistatusReader *reader);
 static bool end_propstat(MultistatusReader *reader);
 static bool add_href(MultistatusReader *reader, const char *href);
-static bool add_resource(MultistatusReader *reader, const char *href);
+static bool add_resource(void *arg, const BookingDavResource *resource);
 static void *grow(BookingArena *arena, const void *old, int *size, size_t each);
 static int	read_status(const char *text, size_t len);
 static bool is_uid_conflict(const BookingXmlTag *tag);
@@ -159,27 +188,101 @@ booking_dav_read_multistatus(const char *data, size_t len, BookingArena *arena,
 							 BookingDavMultistatus *result)
 {
 	MultistatusReader reader;
+	Gathering	gathering = {arena, result, 0};
 	BookingXmlReader xml;
-	BookingXmlFault fault;
+	BookingDavFault fault;
 
 	memset(result, 0, sizeof(BookingDavMultistatus));
-	memset(&reader, 0, sizeof(reader));
-	reader.arena = arena;
-	reader.result = result;
+	init_multistatus(&reader, &xml, arena, add_resource, &gathering);
+	fault = conclude_multistatus(&reader,
+								 booking_xml_read(data, len, arena, &xml));
+	result->sync_token = reader.sync_token;
+	return fault;
+}
 
-	memset(&xml, 0, sizeof(xml));
-	xml.rules = multistatus_rules;
-	xml.nrules = lengthof(multistatus_rules);
-	xml.begin = begin_multistatus;
-	xml.end = end_multistatus;
-	xml.arg = &reader;
+/*
+ * Begin to read a multistatus that comes in pieces.  NULL when memory is short.
+ * What is made of one response is taken back with it, so texts are kept apart
+ * from the buffer that they are read into.
+ */
+BookingDavStream *
+booking_dav_stream_begin(BookingArena *arena, BookingDavTake take, void *arg)
+{
+	BookingDavStream *stream = booking_arena_alloc(arena, sizeof(*stream));
+	BookingArena *scratch;
 
-	fault = booking_xml_read(data, len, arena, &xml);
-	if (booking_arena_failed(arena) || fault == BOOKING_XML_TOO_LARGE)
+	if (stream == NULL)
+		return NULL;
+	scratch = booking_arena_create(MAX_RESPONSE);
+	if (scratch == NULL)
+		return NULL;
+	init_multistatus(&stream->reader, &stream->callbacks, scratch, take, arg);
+	stream->reader.lasting = arena;
+	stream->reader.scratch = true;
+	stream->xml = booking_xml_stream_begin(arena, &stream->callbacks);
+	if (stream->xml != NULL)
+		return stream;
+	booking_arena_free(scratch);
+	return NULL;
+}
+
+/*
+ * Read a piece; false when it is no use to send more.
+ */
+bool
+booking_dav_stream_feed(BookingDavStream *stream, const char *data, size_t len)
+{
+	return booking_xml_stream_feed(stream->xml, data, len);
+}
+
+/*
+ * End the reading, also early, and free what is not in the arena.  The token,
+ * NULL if there was none, is in the arena.
+ */
+BookingDavFault
+booking_dav_stream_end(BookingDavStream *stream, const char **sync_token)
+{
+	BookingXmlFault fault = booking_xml_stream_end(stream->xml);
+	BookingDavFault result = conclude_multistatus(&stream->reader, fault);
+
+	*sync_token = stream->reader.sync_token;
+	booking_arena_free(stream->reader.arena);
+	return booking_arena_failed(stream->reader.lasting) ?
+		BOOKING_DAV_TOO_LARGE : result;
+}
+
+/*
+ * Make ready to read a multistatus.
+ */
+static void
+init_multistatus(MultistatusReader *reader, BookingXmlReader *xml,
+				 BookingArena *arena, BookingDavTake take, void *arg)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->arena = arena;
+	reader->lasting = arena;
+	reader->take = take;
+	reader->take_arg = arg;
+
+	memset(xml, 0, sizeof(*xml));
+	xml->rules = multistatus_rules;
+	xml->nrules = lengthof(multistatus_rules);
+	xml->begin = begin_multistatus;
+	xml->end = end_multistatus;
+	xml->arg = reader;
+}
+
+/*
+ * How the reading of a multistatus went.
+ */
+static BookingDavFault
+conclude_multistatus(const MultistatusReader *reader, BookingXmlFault fault)
+{
+	if (booking_arena_failed(reader->arena) || fault == BOOKING_XML_TOO_LARGE)
 		return BOOKING_DAV_TOO_LARGE;
 	if (fault == BOOKING_XML_ENDED)
-		return reader.fault;
-	return fault == BOOKING_XML_OK && reader.has_multistatus ?
+		return reader->fault;
+	return fault == BOOKING_XML_OK && reader->has_multistatus ?
 		BOOKING_DAV_OK : BOOKING_DAV_MALFORMED;
 }
 
@@ -279,10 +382,14 @@ end_multistatus(void *arg, int element, const char *text, size_t len)
 				return refuse(reader, BOOKING_DAV_MALFORMED);
 			return add_href(reader, booking_arena_copy(reader->arena, text, len));
 		case ELEMENT_SYNC_TOKEN:
-			place = &reader->result->sync_token;
-			break;
+			if (reader->sync_token == NULL)
+				reader->sync_token = booking_arena_copy(reader->lasting, text, len);
+			return true;
 		case ELEMENT_ETAG:
 			place = &found->etag;
+			break;
+		case ELEMENT_CTAG:
+			place = &found->ctag;
 			break;
 		case ELEMENT_DISPLAYNAME:
 			place = &found->displayname;
@@ -336,6 +443,8 @@ end_propstat(MultistatusReader *reader)
 
 	if (found->etag != NULL)
 		resource->etag = found->etag;
+	if (found->ctag != NULL)
+		resource->ctag = found->ctag;
 	if (found->displayname != NULL)
 		resource->displayname = found->displayname;
 	if (found->calendar_data != NULL)
@@ -366,8 +475,16 @@ end_response(MultistatusReader *reader)
 		return refuse(reader, BOOKING_DAV_MALFORMED);
 	for (int i = 0; i < reader->nhrefs; i++)
 	{
-		if (!add_resource(reader, reader->hrefs[i]))
-			return false;
+		reader->resource.href = reader->hrefs[i];
+		if (!reader->take(reader->take_arg, &reader->resource))
+			return refuse(reader, booking_arena_failed(reader->arena) ?
+						  BOOKING_DAV_TOO_LARGE : BOOKING_DAV_OK);
+	}
+	if (reader->scratch)
+	{
+		booking_arena_reset(reader->arena);
+		reader->hrefs = NULL;
+		reader->hrefs_size = 0;
 	}
 	return true;
 }
@@ -394,27 +511,31 @@ add_href(MultistatusReader *reader, const char *href)
 }
 
 /*
- * Add what the response says to the result, for one of its hrefs.
+ * Add a resource to those of a whole multistatus.  One too many is one that the
+ * arena could not hold.
  */
 static bool
-add_resource(MultistatusReader *reader, const char *href)
+add_resource(void *arg, const BookingDavResource *resource)
 {
-	BookingDavMultistatus *result = reader->result;
+	Gathering  *gathering = arg;
+	BookingDavMultistatus *result = gathering->result;
 
 	if (result->nresources == MAX_MEMBERS)
-		return refuse(reader, BOOKING_DAV_TOO_LARGE);
-	if (result->nresources == reader->size)
 	{
-		BookingDavResource *grown = grow(reader->arena, result->resources,
-										 &reader->size,
+		(void) booking_arena_alloc(gathering->arena, SIZE_MAX);
+		return false;
+	}
+	if (result->nresources == gathering->size)
+	{
+		BookingDavResource *grown = grow(gathering->arena, result->resources,
+										 &gathering->size,
 										 sizeof(BookingDavResource));
 
 		if (grown == NULL)
-			return refuse(reader, BOOKING_DAV_TOO_LARGE);
+			return false;
 		result->resources = grown;
 	}
-	result->resources[result->nresources] = reader->resource;
-	result->resources[result->nresources++].href = href;
+	result->resources[result->nresources++] = *resource;
 	return true;
 }
 

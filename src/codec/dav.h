@@ -20,6 +20,7 @@ typedef struct BookingDavResource
 	int			status;			/* of the response itself, 0 if it has none */
 	int			error_status;	/* worst propstat status that is not 2xx or 404 */
 	const char *etag;			/* as received, quotes included */
+	const char *ctag;			/* of a collection: changes with its members */
 	const char *calendar_data;
 	const char *displayname;
 	const char *current_user_principal; /* href */
@@ -68,9 +69,32 @@ extern BookingDavFault booking_dav_read_error(const char *data, size_t len,
 											  BookingArena *arena,
 											  BookingDavError *error);
 
+/*
+ * The same for a body that comes in pieces and may be larger than memory: each
+ * resource is given to take as soon as its response is complete, and lives as
+ * long as that call.  take returns false to end the reading, which the caller
+ * then has to know by itself; the fault is BOOKING_DAV_OK.  The arena holds no
+ * more than the longest text.
+ */
+typedef struct BookingDavStream BookingDavStream;
+typedef bool (*BookingDavTake) (void *arg, const BookingDavResource *resource);
+
+extern BookingDavStream *booking_dav_stream_begin(BookingArena *arena,
+												  BookingDavTake take,
+												  void *arg);
+extern bool booking_dav_stream_feed(BookingDavStream *stream, const char *data,
+									size_t len);
+extern BookingDavFault booking_dav_stream_end(BookingDavStream *stream,
+											  const char **sync_token);
+
 /* bodies we send; in the arena, terminated */
 extern char *booking_dav_propfind_discovery(BookingArena *arena);
 extern char *booking_dav_propfind_etag(BookingArena *arena);
 extern char *booking_dav_query_uid(BookingArena *arena, const char *uid);
+extern char *booking_dav_propfind_members(BookingArena *arena);
+extern char *booking_dav_propfind_ctag(BookingArena *arena);
+extern char *booking_dav_sync(BookingArena *arena, const char *token);
+extern char *booking_dav_multiget(BookingArena *arena, const char *const *hrefs,
+								  int count);
 
 #endif							/* BOOKING_DAV_H */

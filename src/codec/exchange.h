@@ -33,6 +33,14 @@ typedef struct BookingHttpRequest
 	size_t		body_len;
 	bool		read;			/* changes nothing, may use an open connection */
 	bool		follow;			/* reads only: same-origin redirects */
+
+	/*
+	 * If not NULL, takes the body of a 2xx answer as it comes, instead of its
+	 * being kept; its size is not limited then.  Must not throw; false ends
+	 * the transfer.  Of a lost answer it may have taken a part.
+	 */
+	bool		(*sink) (void *arg, const char *data, size_t len);
+	void	   *sink_arg;
 } BookingHttpRequest;
 
 /* how far a request certainly or possibly got */

@@ -3,8 +3,8 @@
  * xml.c
  *	  XML from outside, as a stream of the elements that matter
  *
- * libxml2 reads in one go from memory and calls back; no tree is built.  A
- * document type is refused where it begins, so there are no entities but the
+ * libxml2 reads from memory, in one go or as the pieces come, and calls back; no
+ * tree is built.  A document type is refused where it begins, so there are no entities but the
  * five of XML itself, nothing is fetched, and nothing grows.  libxml2's own
  * limits on names, attributes and texts stay in force.
  *
@@ -38,8 +38,13 @@ typedef const xmlError *ErrorArgument;
 typedef xmlErrorPtr ErrorArgument;
 #endif
 
+/* bytes given to libxml2 at one time */
+#define MAX_PIECE (1024 * 1024)
+
 /* a document being read */
-typedef struct Document
+typedef struct BookingXmlStream Document;
+
+struct BookingXmlStream
 {
 	const BookingXmlReader *reader;
 	BookingArena *arena;
@@ -48,8 +53,10 @@ typedef struct Document
 	const BookingXmlRule *open[MAX_DEPTH];	/* NULL: passed over */
 	int			depth;
 	BookingBuffer text;			/* of the innermost element */
-} Document;
+};
 
+static void set_handler(xmlSAXHandler *handler);
+static BookingXmlFault conclude(Document *document);
 static void on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
 					 const xmlChar *uri, int nnamespaces,
 					 const xmlChar **namespaces, int nattributes,
@@ -78,7 +85,6 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	Document	document;
 	xmlSAXHandler handler;
 	xmlParserCtxtPtr context;
-	int			code;
 
 	if (len == 0)
 		return BOOKING_XML_MALFORMED;
@@ -90,15 +96,7 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	document.arena = arena;
 	booking_buffer_init(&document.text, arena);
 
-	memset(&handler, 0, sizeof(handler));
-	handler.initialized = XML_SAX2_MAGIC;
-	handler.startElementNs = on_begin;
-	handler.endElementNs = on_end;
-	handler.characters = on_text;
-	handler.ignorableWhitespace = on_text;
-	handler.cdataBlock = on_text;
-	handler.internalSubset = on_doctype;
-	handler.serror = on_error;
+	set_handler(&handler);
 
 	context = xmlCreateMemoryParserCtxt(data, (int) len);
 	if (context == NULL)
@@ -108,15 +106,100 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	context->userData = &document;
 	(void) xmlCtxtUseOptions(context, XML_PARSE_NONET);
 	(void) xmlParseDocument(context);
+	return conclude(&document);
+}
+
+/*
+ * Begin to read a document that comes in pieces.  The arena holds little more
+ * than the longest text.  NULL when memory is short; the reader must live until
+ * the end.
+ */
+BookingXmlStream *
+booking_xml_stream_begin(BookingArena *arena, const BookingXmlReader *reader)
+{
+	BookingXmlStream *stream = booking_arena_alloc(arena, sizeof(*stream));
+	xmlSAXHandler handler;
+
+	if (stream == NULL)
+		return NULL;
+	stream->reader = reader;
+	stream->arena = arena;
+	booking_buffer_init(&stream->text, arena);
+	set_handler(&handler);
+	stream->context = xmlCreatePushParserCtxt(&handler, stream, NULL, 0, NULL);
+	if (stream->context == NULL)
+		return NULL;
+	(void) xmlCtxtUseOptions(stream->context, XML_PARSE_NONET);
+	return stream;
+}
+
+/*
+ * Read a piece.  Returns false when it is no use to send more; the end says
+ * why.
+ */
+bool
+booking_xml_stream_feed(BookingXmlStream *stream, const char *data, size_t len)
+{
+	while (len > 0 && stream->fault == BOOKING_XML_OK)
+	{
+		int			piece = (int) Min(len, MAX_PIECE);
+
+		if (xmlParseChunk(stream->context, data, piece, 0) != XML_ERR_OK)
+			return false;
+		data += piece;
+		len -= piece;
+	}
+	return stream->fault == BOOKING_XML_OK;
+}
+
+/*
+ * End the reading, also before all has come, and free what is not in the
+ * arena.
+ */
+BookingXmlFault
+booking_xml_stream_end(BookingXmlStream *stream)
+{
+	if (stream->fault == BOOKING_XML_OK)
+		(void) xmlParseChunk(stream->context, NULL, 0, 1);
+	return conclude(stream);
+}
+
+/*
+ * The callbacks that are ours; all others stay away.
+ */
+static void
+set_handler(xmlSAXHandler *handler)
+{
+	memset(handler, 0, sizeof(*handler));
+	handler->initialized = XML_SAX2_MAGIC;
+	handler->startElementNs = on_begin;
+	handler->endElementNs = on_end;
+	handler->characters = on_text;
+	handler->ignorableWhitespace = on_text;
+	handler->cdataBlock = on_text;
+	handler->internalSubset = on_doctype;
+	handler->serror = on_error;
+}
+
+/*
+ * Free libxml2's part of a document, and say how its reading went.
+ */
+static BookingXmlFault
+conclude(Document *document)
+{
+	xmlParserCtxtPtr context = document->context;
+	int			code;
+
 	code = context->wellFormed ? XML_ERR_OK :
 		context->errNo == XML_ERR_OK ? XML_ERR_INTERNAL_ERROR : context->errNo;
 	xmlFreeDoc(context->myDoc);
 	context->myDoc = NULL;
 	xmlFreeParserCtxt(context);
+	document->context = NULL;
 
-	if (document.fault != BOOKING_XML_OK)
-		return document.fault;
-	if (booking_arena_failed(arena) || code == XML_ERR_NO_MEMORY)
+	if (document->fault != BOOKING_XML_OK)
+		return document->fault;
+	if (booking_arena_failed(document->arena) || code == XML_ERR_NO_MEMORY)
 		return BOOKING_XML_TOO_LARGE;
 	return code == XML_ERR_OK ? BOOKING_XML_OK : BOOKING_XML_MALFORMED;
 }

@@ -62,6 +62,16 @@ typedef enum BookingXmlFault
 extern BookingXmlFault booking_xml_read(const char *data, size_t len,
 										BookingArena *arena,
 										const BookingXmlReader *reader);
+
+/* a document that comes in pieces */
+typedef struct BookingXmlStream BookingXmlStream;
+
+extern BookingXmlStream *booking_xml_stream_begin(BookingArena *arena,
+												  const BookingXmlReader *reader);
+extern bool booking_xml_stream_feed(BookingXmlStream *stream, const char *data,
+									size_t len);
+extern BookingXmlFault booking_xml_stream_end(BookingXmlStream *stream);
+
 extern bool booking_xml_escape(BookingBuffer *buffer, const char *text);
 
 #endif							/* BOOKING_XML_H */

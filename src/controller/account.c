@@ -23,6 +23,7 @@
 #include "ledger/site.h"
 #include "ledger/wake.h"
 #include "provider/provider.h"
+#include "store/cursor.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_account_put);
@@ -89,6 +90,8 @@ booking_account_put(PG_FUNCTION_ARGS)
 		settings = present_settings != NULL ? present_settings : booking_detail_empty();
 	booking_store_account_put(tenant, account, provider, base_url, settings,
 							  call.now);
+	if (present_url != NULL && booking_text_compare(base_url, present_url) != 0)
+		booking_store_cursors_restart(tenant, account, booking_call_hold_clock());
 	booking_site_arm(call.now, false);
 	audit(&call, "account_put", tenant, "account", account);
 	booking_wake_at_commit();
@@ -159,6 +162,7 @@ booking_credential_put(PG_FUNCTION_ARGS)
 				 errhint("Set booking.secret_key_file, and put the credential again.")));
 	booking_store_credential_put(tenant, account, sealed, secret, call.now);
 	booking_store_account_unpark(tenant, account, call.now);
+	booking_store_cursors_hasten(tenant, account, booking_call_hold_clock());
 	audit(&call, "credential_put", tenant, "account", account);
 	booking_wake_at_commit();
 	booking_call_end(&call);
@@ -199,6 +203,7 @@ booking_calendar_put(PG_FUNCTION_ARGS)
 	BookingCalendar present = {0};
 	BookingCall call;
 	bool		known;
+	bool		elsewhere;
 
 	wanted.calendar = booking_arg_label(fcinfo, 1, "calendar");
 	wanted.account = booking_arg_label(fcinfo, 2, "account");
@@ -216,13 +221,17 @@ booking_calendar_put(PG_FUNCTION_ARGS)
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, wanted.account, NULL);
 	known = booking_store_calendar_read(tenant, wanted.calendar, &present);
-	if (known && (booking_text_compare(wanted.account, present.account) != 0 ||
-				  booking_text_compare(wanted.remote_id, present.remote_id) != 0))
+	elsewhere = known &&
+		(booking_text_compare(wanted.account, present.account) != 0 ||
+		 booking_text_compare(wanted.remote_id, present.remote_id) != 0);
+	if (elsewhere)
 		demand_settled(tenant, present.account, wanted.calendar);
 	if (known)
 		detach_resource(tenant, &present);
 	demand_resource(tenant, &wanted);
 	booking_store_calendar_put(tenant, &wanted, call.now);
+	booking_store_cursor_put(tenant, wanted.calendar, elsewhere,
+							 booking_call_hold_clock());
 	if (wanted.resource != NULL && booking_text_is(wanted.role, "write"))
 		booking_store_resource_calendar(tenant, wanted.resource, wanted.calendar);
 	audit(&call, "calendar_put", tenant, "calendar", wanted.calendar);
@@ -258,6 +267,7 @@ booking_calendar_remove(PG_FUNCTION_ARGS)
 				 errmsg("the calendar has operations that are not settled"),
 				 errdetail("Intents: %s.", text_to_cstring(open)),
 				 errhint("Wait for the worker, or see booking.recovery.")));
+	booking_store_cursor_remove(tenant, name);
 	booking_store_calendar_remove(tenant, name);
 	audit(&call, "calendar_remove", tenant, "calendar", name);
 	booking_call_end(&call);

@@ -29,6 +29,7 @@
 #include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/outcome.h"
+#include "controller/pull.h"
 #include "controller/seal.h"
 #include "guc.h"
 #include "ledger/lock.h"
@@ -583,13 +584,14 @@ free_dispatch(BookingDispatch *dispatch)
 }
 
 /*
- * Operations of an account in hand.
+ * Requests of an account that may be out: operations in hand, and rounds of
+ * synchronization.
  */
 static int
 account_in_flight(const char *account_key)
 {
 	dlist_head *lists[] = {&leased, &running, &finished};
-	int			count = 0;
+	int			count = booking_pull_in_account(account_key);
 
 	for (int i = 0; i < lengthof(lists); i++)
 	{

@@ -40,6 +40,7 @@
 #include "compat.h"
 #include "controller/account_check.h"
 #include "controller/dispatch.h"
+#include "controller/pull.h"
 #include "controller/session.h"
 #include "controller/shared.h"
 #include "guc.h"
@@ -47,6 +48,7 @@
 #include "ledger/site.h"
 #include "ledger/wake.h"
 #include "net/http.h"
+#include "store/cursor.h"
 #include "store/extension.h"
 #include "store/operation.h"
 
@@ -73,6 +75,7 @@ static RoundResult enter_extension(void);
 static void leave_extension(void);
 static void record_outcomes(void);
 static long wait_time(RoundResult result);
+static long wait_until(TimestampTz due, long wait);
 static void report_state(RoundResult result);
 static bool idle_too_long(void);
 static void run_loop(BookingHttpEngine *engine);
@@ -84,6 +87,8 @@ static LOCKTAG extension_lock;
 static bool extension_locked = false;
 static bool next_known = false;
 static TimestampTz next_due = 0;
+static bool pull_known = false; /* the same for reading calendars */
+static TimestampTz pull_due = 0;
 
 /*
  * Entry point.  arg is the database.
@@ -109,6 +114,7 @@ booking_worker_main(Datum arg)
 	engine = booking_http_create();
 	booking_dispatch_init(engine);
 	booking_account_check_init(engine);
+	booking_pull_init(engine);
 	run_loop(engine);
 	proc_exit(0);
 }
@@ -194,6 +200,7 @@ run_loop(BookingHttpEngine *engine)
 			recovered = recovered || result == ROUND_WORKED;
 			booking_dispatch_start();
 			booking_account_check_start();
+			booking_pull_start();
 			wait = wait_time(result);
 			error_wait = 0;
 		}
@@ -232,6 +239,7 @@ after_error(void)
 	booking_session_abort();
 	leave_extension();
 	booking_dispatch_forget();
+	booking_pull_forget();
 
 	StartTransactionCommand();
 	present = extension_present();
@@ -254,7 +262,8 @@ idle_too_long(void)
 
 	if (booking_shared_present())
 		return false;
-	if (idle_since == 0 || booking_dispatch_in_flight() > 0 || next_known)
+	if (idle_since == 0 || booking_dispatch_in_flight() > 0 || next_known ||
+		booking_pull_in_flight() > 0)
 		idle_since = GetCurrentTimestamp();
 	return TimestampDifferenceExceeds(idle_since, GetCurrentTimestamp(),
 									  booking_idle_exit * 1000);
@@ -274,6 +283,7 @@ work_round(bool recovered)
 		return result;
 	if (booking_dispatch_finished() || booking_account_check_finished())
 		record_outcomes();
+	booking_pull_work();
 
 	booking_session_begin(&call, "leasing operations");
 	if (!booking_worker)
@@ -283,15 +293,20 @@ work_round(bool recovered)
 	if (reason == NULL)
 	{
 		if (!recovered)
+		{
 			(void) booking_store_operations_recover(call.now);
+			booking_store_cursors_complete(booking_call_hold_clock());
+		}
 		(void) booking_dispatch_lease(&call);
 		booking_account_check_lease(&call);
+		booking_pull_lease(&call);
 		next_known = booking_store_operation_next_due(&next_due);
+		pull_known = booking_pull_next_due(&pull_due);
 	}
 	else
 	{
 		result = ROUND_PAUSED;
-		next_known = false;
+		next_known = pull_known = false;
 	}
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
 	booking_session_commit(&call);
@@ -320,7 +335,7 @@ enter_extension(void)
 	{
 		result = ROUND_PAUSED;
 		strlcpy(pause_reason, reason, sizeof(pause_reason));
-		next_known = false;
+		next_known = pull_known = false;
 	}
 	else
 	{
@@ -400,15 +415,28 @@ wait_time(RoundResult result)
 		return wait;
 	if (booking_dispatch_contended() || booking_dispatch_finished())
 		return CONTENDED_MS;
+	if (booking_pull_ready())
+		return booking_pull_contended() ? CONTENDED_MS : 0;
 	if (next_known)
-	{
-		TimestampTz now = booking_call_hold_clock();
-
-		if (next_due <= now)
-			return booking_dispatch_in_flight() > 0 ? CONTENDED_MS : CONTENDED_MS * 20;
-		wait = Min(wait, (long) ((next_due - now) / 1000) + 1);
-	}
+		wait = wait_until(next_due, wait);
+	if (pull_known)
+		wait = wait_until(pull_due, wait);
 	return wait;
+}
+
+/*
+ * Milliseconds until something is due, if that is before wait is over.  What is
+ * due but was not taken waits for a place, or for somebody's lock.
+ */
+static long
+wait_until(TimestampTz due, long wait)
+{
+	TimestampTz now = booking_call_hold_clock();
+
+	if (due <= now)
+		return Min(wait, booking_dispatch_in_flight() + booking_pull_in_flight() > 0 ?
+				   CONTENDED_MS : CONTENDED_MS * 20);
+	return (long) Min((double) wait, (double) (due - now) / 1000 + 1);
 }
 
 /*
@@ -417,7 +445,9 @@ wait_time(RoundResult result)
 static void
 report_state(RoundResult result)
 {
-	int			in_flight = booking_dispatch_in_flight();
+	int			operations = booking_dispatch_in_flight();
+	int			rounds = booking_pull_in_flight();
+	int			in_flight = operations + rounds;
 
 	if (result == ROUND_PAUSED)
 	{
@@ -429,9 +459,11 @@ report_state(RoundResult result)
 								 in_flight, NULL);
 	if (in_flight > 0)
 	{
-		char		activity[64];
+		char		activity[96];
 
-		snprintf(activity, sizeof(activity), "%d operation(s) in flight", in_flight);
+		snprintf(activity, sizeof(activity),
+				 "%d operation(s) in flight, %d calendar(s) being read",
+				 operations, rounds);
 		pgstat_report_activity(STATE_IDLE, activity);
 	}
 }

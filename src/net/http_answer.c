@@ -223,6 +223,9 @@ booking_http_take_body(char *data, size_t size, size_t count, void *arg)
 
 	if (length == 0)
 		return 0;
+	if (transfer->request->sink != NULL && answer->status / 100 == 2)
+		return transfer->request->sink(transfer->request->sink_arg, data,
+									   length) ? length : 0;
 	if (length > transfer->limits->max_body - answer->body_len)
 	{
 		answer->too_large = true;

@@ -60,7 +60,11 @@ const BookingProvider booking_provider_caldav = {
 	.write_body = write_body,
 	.read_body = read_body,
 	.start = start,
-	.next = next
+	.next = next,
+	.pull_list = booking_caldav_pull_list,
+	.pull_fetch = booking_caldav_pull_fetch,
+	.pull_next = booking_caldav_pull_next,
+	.pull_abandon = booking_caldav_pull_abandon
 };
 
 /*

@@ -9,6 +9,8 @@
  * caldav_write.c	judges answers to PUT and DELETE
  * caldav_locate.c	finds the event, and decides by what is there
  * caldav_check.c	examines account and calendar
+ * caldav_pull.c	lists what changed in a calendar, and fetches it
+ * caldav_list.c	takes in listings
  *
  * IDENTIFICATION
  *	  booking/src/provider/caldav.h
@@ -18,6 +20,7 @@
 #ifndef BOOKING_CALDAV_H
 #define BOOKING_CALDAV_H
 
+#include "codec/dav.h"
 #include "provider/provider.h"
 
 /* which request an answer belongs to; kept in BookingTask.step */
@@ -57,6 +60,20 @@ typedef struct BookingCaldavState
 	BookingOutcome verdict;		/* the first thing that is wrong */
 } BookingCaldavState;
 
+/* a listing that comes in */
+typedef struct BookingCaldavListing
+{
+	BookingArena *arena;
+	BookingArena *scratch;		/* for one member at a time */
+	const char *base_url;
+	const char *collection;		/* URL, ends in a slash */
+	BookingDavStream *stream;	/* NULL: ended */
+	BookingPullChunk *first;
+	BookingPullChunk *last;
+	bool		truncated;		/* there is more, at the token */
+	bool		seen_calendar;	/* the collection said that it is one */
+} BookingCaldavListing;
+
 /* what was found at a URL */
 typedef struct BookingCaldavFound
 {
@@ -85,6 +102,8 @@ extern bool booking_caldav_stored(BookingTask *task,
 extern const char *booking_caldav_strong(const char *etag);
 
 /* caldav_end.c */
+extern const char *booking_caldav_problem(BookingArena *arena,
+										  const BookingHttpResponse *response);
 extern bool booking_caldav_fail(BookingTask *task,
 								const BookingHttpResponse *response,
 								const char *problem);
@@ -137,5 +156,32 @@ extern bool booking_caldav_check(BookingTask *task,
 extern bool booking_caldav_checked(BookingTask *task,
 								   const BookingHttpResponse *response,
 								   BookingHttpRequest *request);
+
+/* caldav_pull.c */
+extern void booking_caldav_pull_list(BookingPull *pull,
+									 BookingHttpRequest *request);
+extern void booking_caldav_pull_fetch(BookingPull *pull,
+									  const char *const *objects, int count,
+									  BookingHttpRequest *request);
+extern bool booking_caldav_pull_next(BookingPull *pull,
+									 const BookingHttpResponse *response,
+									 BookingHttpRequest *request);
+extern void booking_caldav_pull_abandon(BookingPull *pull);
+
+/* caldav_list.c */
+extern BookingCaldavListing *booking_caldav_listing_begin(BookingArena *arena,
+														  const char *base_url,
+														  const char *collection);
+extern bool booking_caldav_listing_sink(void *arg, const char *data,
+										size_t len);
+extern BookingDavFault booking_caldav_listing_end(BookingCaldavListing *listing,
+												  const char **token);
+extern BookingPullItem *booking_caldav_item_add(BookingArena *arena,
+												BookingPullChunk **first,
+												BookingPullChunk **last);
+extern const char *booking_caldav_object(BookingArena *arena,
+										 const char *base_url,
+										 const char *collection,
+										 const char *href);
 
 #endif							/* BOOKING_CALDAV_H */

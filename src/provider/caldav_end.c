@@ -18,8 +18,6 @@
 #include "provider/report.h"
 #include "provider/url.h"
 
-static const char *answer_problem(BookingTask *task,
-								  const BookingHttpResponse *response);
 static const char *describe(BookingTask *task,
 							const BookingHttpResponse *response,
 							const char *problem);
@@ -159,7 +157,7 @@ booking_caldav_pend(BookingTask *task, BookingOutcome *outcome,
 	outcome->retry_after = response == NULL ? -1 : response->retry_after;
 	outcome->status = response == NULL ? 0 : response->status;
 	if (problem == NULL && response != NULL)
-		problem = answer_problem(task, response);
+		problem = booking_caldav_problem(task->arena, response);
 	outcome->problem = problem;
 	if (problem != NULL)
 		outcome->message = describe(task, response, problem);
@@ -168,19 +166,19 @@ booking_caldav_pend(BookingTask *task, BookingOutcome *outcome,
 /*
  * Code for an answer that is not what was hoped for.
  */
-static const char *
-answer_problem(BookingTask *task, const BookingHttpResponse *response)
+const char *
+booking_caldav_problem(BookingArena *arena, const BookingHttpResponse *response)
 {
 	switch (response->transport)
 	{
 		case BOOKING_TRANSPORT_NOT_SENT:
-			return booking_report_code(task->arena, response->problem,
+			return booking_report_code(arena, response->problem,
 									   "not_sent");
 		case BOOKING_TRANSPORT_REFUSED:
-			return booking_report_code(task->arena, response->problem,
+			return booking_report_code(arena, response->problem,
 									   "refused");
 		case BOOKING_TRANSPORT_LOST:
-			return booking_report_code(task->arena, response->problem,
+			return booking_report_code(arena, response->problem,
 									   "lost");
 		case BOOKING_TRANSPORT_TOO_LARGE:
 			return "answer_too_large";

@@ -96,6 +96,76 @@ typedef struct BookingTask
 	BookingFinding findings[BOOKING_MAX_FINDINGS];
 } BookingTask;
 
+/*
+ * Pulling: what a calendar holds, or what changed in it since a token.
+ *
+ * A listing comes first.  It names objects, and where the provider lists by
+ * content brings them; whoever pulls then has those fetched, some at a time,
+ * that it does not know in this version.  A listing of several pages goes on
+ * at a page link; its token is valid only after the last page.
+ */
+typedef struct BookingPullJob
+{
+	const char *base_url;		/* of the account; never leave this origin */
+	const char *collection;		/* path or URL of the calendar */
+	const char *token;			/* of the last finished round; NULL: list all */
+	const char *page;			/* link to go on at; NULL: from the start */
+	int			failures;		/* earlier tries of this listing that failed */
+} BookingPullJob;
+
+typedef struct BookingPullItem
+{
+	const char *object;			/* the provider's identity of it */
+	const char *etag;			/* NULL: not known */
+	const char *data;			/* the object; NULL: not brought */
+	size_t		data_len;
+	bool		removed;
+	const char *problem;		/* why it cannot be brought, NULL if it can */
+} BookingPullItem;
+
+#define BOOKING_PULL_CHUNK 500
+
+/* items of a listing, some at a time, since there may be very many */
+typedef struct BookingPullChunk
+{
+	struct BookingPullChunk *next;
+	int			nitems;
+	BookingPullItem items[BOOKING_PULL_CHUNK];
+} BookingPullChunk;
+
+typedef enum BookingPullKind
+{
+	BOOKING_PULL_LISTED,		/* items, page or token, whole */
+	BOOKING_PULL_FETCHED,		/* items, one for each that was asked for */
+	BOOKING_PULL_TOO_LARGE,		/* ask for fewer objects at a time */
+	BOOKING_PULL_EXPIRED,		/* token or page is not known any more */
+	BOOKING_PULL_AUTH,			/* credentials refused: park the account */
+	BOOKING_PULL_FAILED			/* later again, as it was */
+} BookingPullKind;
+
+typedef struct BookingPullResult
+{
+	BookingPullKind kind;
+	BookingPullChunk *items;	/* NULL: none */
+	const char *page;			/* the listing goes on there; NULL: it is over */
+	const char *token;			/* for the next round; with the last page */
+	bool		whole;			/* what was not listed since its start is gone */
+	int64		retry_after;	/* seconds, -1 unless the provider said */
+	const char *problem;		/* code; NULL if none */
+	int			status;			/* HTTP status it follows from, 0 none */
+} BookingPullResult;
+
+/* a pull under way; one request at a time */
+typedef struct BookingPull
+{
+	const BookingPullJob *job;
+	BookingArena *arena;		/* of the request and the result */
+	int			step;			/* the adapter's own */
+	int			nsteps;
+	void	   *state;			/* the adapter's own, in the arena */
+	BookingPullResult result;	/* valid when no request follows */
+} BookingPull;
+
 typedef struct BookingProvider
 {
 	const char *name;			/* as in booking_account_put */
@@ -124,6 +194,21 @@ typedef struct BookingProvider
 	 */
 	bool		(*next) (BookingTask *task, const BookingHttpResponse *response,
 						 BookingHttpRequest *request);
+
+	/*
+	 * Begin a listing, or fetch objects that it named.  The arena is the
+	 * caller's choice for each; what the strings of an earlier one are in may
+	 * be gone.  Answers are judged by pull_next(), which returns true with
+	 * the next request, or false with pull->result set.  A pull that is given
+	 * up before that ends with pull_abandon().
+	 */
+	void		(*pull_list) (BookingPull *pull, BookingHttpRequest *request);
+	void		(*pull_fetch) (BookingPull *pull, const char *const *objects,
+							   int count, BookingHttpRequest *request);
+	bool		(*pull_next) (BookingPull *pull,
+							  const BookingHttpResponse *response,
+							  BookingHttpRequest *request);
+	void		(*pull_abandon) (BookingPull *pull);
 } BookingProvider;
 
 extern const BookingProvider booking_provider_caldav;

@@ -30,12 +30,14 @@ our @EXPORT = qw(
   wait_state
 );
 
-# Settings of a node whose worker speaks to servers of this machine.
+# Settings of a node whose worker speaks to servers of this machine.  Calendars
+# are read only when a test asks for it, so that it knows all requests.
 my $conf = <<'EOC';
 shared_preload_libraries = 'booking'
 booking.insecure_hosts = '127.0.0.1'
 booking.allowed_networks = '127.0.0.0/8'
 booking.poll_interval = 1
+booking.sync_interval = 0
 EOC
 
 my %servers;

@@ -1,0 +1,732 @@
+/*-------------------------------------------------------------------------
+ *
+ * pull.c
+ *	  rounds of synchronization that are under way
+ *
+ *	lease	one transaction: a round begins, or goes on
+ *	start	no transaction: the listing is asked for
+ *	...		no transaction: the answer comes in
+ *	work	one transaction for each part of the listing: what is not known in
+ *			its version is noted, and then fetched, some objects at a time; one
+ *			transaction for each lot of objects
+ *	...		the listing goes on at its next page, or the round is finished
+ *
+ * What a listing says is kept in memory until it is worked off, objects only
+ * until their lot is stored.
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/pull.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "lib/ilist.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "controller/credential.h"
+#include "controller/limits.h"
+#include "controller/pull.h"
+#include "controller/seal.h"
+#include "guc.h"
+#include "store/account.h"
+#include "sync/projection.h"
+
+/* calendars that are read at one time; a large listing takes 20 MB */
+#define PULL_LIMIT 4
+
+/* memory of a round: names and versions of all objects of a calendar */
+#define LISTING_LIMIT (256 * 1024 * 1024)
+
+/* memory of a lot: its answer in its stages */
+#define LOT_LIMIT (32 * 1024 * 1024)
+
+/* objects that are fetched at one time */
+#define LOT_SIZE 200
+
+/* how long a request for a round waits after a failure */
+#define PATIENCE (5 * USECS_PER_SEC)
+
+/* what a round waits for */
+typedef enum PullWait
+{
+	PULL_START,					/* for its first request to be sent */
+	PULL_ANSWER,				/* for an answer */
+	PULL_WORK					/* for a transaction */
+} PullWait;
+
+/* how far it is; goes back when a transaction fails */
+typedef struct PullProgress
+{
+	PullWait	wait;
+	bool		over;			/* to be let go of */
+	bool		listing;		/* a listing is worked on, without a new answer */
+	const BookingPullChunk *chunk;	/* of the listing that is next */
+	const char *page;			/* where the listing goes on */
+	const char *token;			/* of its end */
+	int			nwanted;
+	int			nfetched;		/* of them, stored */
+	int			lot_size;
+} PullProgress;
+
+/* a round of one calendar; lives in its own arena */
+typedef struct PullRun
+{
+	dlist_node	node;
+	BookingArena *arena;
+	BookingArena *listing;		/* of the page that is worked off */
+	BookingArena *lot;			/* of the objects that are fetched; may be NULL */
+	const char *account_key;	/* tenant and account */
+	const char *tenant;
+	const char *account;
+	const BookingProvider *provider;
+	BookingRound round;
+	BookingPullJob job;
+	BookingPull pull;
+	BookingHttpRequest request;
+	BookingHttpAuth auth;
+
+	PullProgress at;
+	const BookingPullItem *wanted[BOOKING_PULL_CHUNK];	/* to be fetched */
+	const char *objects[BOOKING_PULL_CHUNK];	/* their names */
+	int			nasked;			/* of them, asked for now */
+} PullRun;
+
+static void lease_item(BookingCall *call, void *arg);
+static PullRun *make_run(const BookingCursorLease *lease);
+static const char *copy_string(BookingArena *arena, const char *string);
+static void ask_listing(PullRun *run);
+static void ask_lot(PullRun *run);
+static void send_request(PullRun *run);
+static void on_answer(void *arg, const BookingHttpResponse *response);
+static void work_run(PullRun *run);
+static void work_step(BookingCall *call, void *arg);
+static void listed(BookingCall *call, PullRun *run);
+static void listed_more(BookingCall *call, PullRun *run);
+static void fetched(BookingCall *call, PullRun *run);
+static void apply_lot(BookingCall *call, PullRun *run);
+static void apply_items(BookingCall *call, void *arg);
+static void spoil_item(BookingCall *call, void *arg);
+static void failed(BookingCall *call, PullRun *run);
+static void step_failed(BookingCall *call, PullRun *run, ErrorData *error);
+static void give_up(BookingCall *call, void *arg);
+static void free_run(PullRun *run);
+static ArrayType *running_calendars(void);
+static ArrayType *busy_accounts(void);
+
+static BookingHttpEngine *http_engine = NULL;
+static dlist_head runs;
+static int	nruns = 0;
+static bool contended = false;	/* something waits for a caller's lock */
+
+/* a run and the items that are being stored */
+typedef struct Lot
+{
+	PullRun    *run;
+	const BookingPullItem *items;
+	int			count;
+	const char *problem;
+} Lot;
+
+/* what a lease works on */
+typedef struct LeaseWork
+{
+	int64		calendar_id;
+	PullRun    *run;
+} LeaseWork;
+
+/*
+ * Begin with nothing in hand.
+ */
+void
+booking_pull_init(BookingHttpEngine *engine)
+{
+	http_engine = engine;
+	dlist_init(&runs);
+	nruns = 0;
+}
+
+/*
+ * Begin what is due, as far as limits allow, within the caller's transaction.
+ * If that fails, booking_pull_forget() must follow.
+ */
+void
+booking_pull_lease(BookingCall *call)
+{
+	TimestampTz now = booking_call_hold_clock();
+	List	   *due;
+	ListCell   *cell;
+
+	if (nruns >= PULL_LIMIT)
+		return;
+	due = booking_store_cursors_due(now, now - PATIENCE,
+									booking_sync_interval > 0, busy_accounts(),
+									running_calendars(), PULL_LIMIT - nruns);
+	foreach(cell, due)
+	{
+		LeaseWork	work = {*(int64 *) lfirst(cell), NULL};
+		ErrorData  *error = booking_session_item(call, lease_item, &work);
+
+		if (error == NULL)
+			continue;
+		ereport(LOG,
+				(errmsg("booking: calendar " INT64_FORMAT " could not be read: %s",
+						work.calendar_id, error->message)));
+		if (work.run != NULL)
+			free_run(work.run);
+		error = booking_session_item(call, give_up, &work.calendar_id);
+		contended |= error != NULL;
+	}
+}
+
+/*
+ * The transaction of the lease failed: nothing of it happened.
+ */
+void
+booking_pull_forget(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &runs)
+	{
+		PullRun    *run = dlist_container(PullRun, node, iter.cur);
+
+		if (run->at.wait == PULL_START)
+			free_run(run);
+	}
+}
+
+/*
+ * The leases are committed, and so are parts of rounds: send what they ask for.
+ */
+void
+booking_pull_start(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runs)
+	{
+		PullRun    *run = dlist_container(PullRun, node, iter.cur);
+
+		if (run->at.wait == PULL_START)
+			ask_listing(run);
+	}
+}
+
+/*
+ * Does a round wait for a transaction?
+ */
+bool
+booking_pull_ready(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runs)
+	{
+		if (dlist_container(PullRun, node, iter.cur)->at.wait == PULL_WORK)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Did something have to wait for a caller's lock?
+ */
+bool
+booking_pull_contended(void)
+{
+	return contended;
+}
+
+/*
+ * Rounds in hand.
+ */
+int
+booking_pull_in_flight(void)
+{
+	return nruns;
+}
+
+/*
+ * Rounds of an account in hand; each has one request out at most.
+ */
+int
+booking_pull_in_account(const char *account_key)
+{
+	dlist_iter	iter;
+	int			count = 0;
+
+	dlist_foreach(iter, &runs)
+	{
+		if (strcmp(dlist_container(PullRun, node, iter.cur)->account_key,
+				   account_key) == 0)
+			count++;
+	}
+	return count;
+}
+
+/*
+ * When something is due that is not in hand; false if nothing ever is.  Within
+ * a transaction.
+ */
+bool
+booking_pull_next_due(TimestampTz *next_at)
+{
+	return booking_store_cursor_next_due(PATIENCE, booking_sync_interval > 0,
+										 running_calendars(), next_at);
+}
+
+/*
+ * Begin one round, in a subtransaction.
+ */
+static void
+lease_item(BookingCall *call, void *arg)
+{
+	LeaseWork  *work = arg;
+	BookingCursorLease *lease = booking_store_cursor_lease(work->calendar_id);
+	PullRun    *run;
+
+	if (lease == NULL)
+		return;
+	run = work->run = make_run(lease);
+	booking_round_begin(call, lease, &run->round);
+	run->job.token = copy_string(run->arena, lease->cursor.token);
+	run->job.page = copy_string(run->arena, lease->cursor.page);
+	if (lease->secret == NULL ||
+		!booking_auth_fill(&run->auth, lease->secret, lease->sealed,
+						   booking_seal_context(cstring_to_text(lease->tenant),
+												cstring_to_text(lease->account)),
+						   run->arena))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("the account has no credential that can be used")));
+}
+
+/*
+ * A round that cannot even begin is put off.
+ */
+static void
+give_up(BookingCall *call, void *arg)
+{
+	BookingCursorLease *lease = booking_store_cursor_lease(*(int64 *) arg);
+	BookingPullResult result = {BOOKING_PULL_FAILED};
+	BookingRound round;
+
+	if (lease == NULL)
+		return;
+	booking_round_begin(call, lease, &round);
+	result.retry_after = -1;
+	result.problem = "cannot_begin";
+	booking_round_fail(call, &round, &result);
+}
+
+/*
+ * Everything a round needs, copied out of the transaction, and in the list.
+ */
+static PullRun *
+make_run(const BookingCursorLease *lease)
+{
+	BookingArena *arena = booking_arena_create(LOT_LIMIT);
+	PullRun    *run = booking_arena_alloc(arena, sizeof(PullRun));
+
+	if (run == NULL)
+	{
+		booking_arena_free(arena);
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	}
+	run->arena = arena;
+	run->at.wait = PULL_START;
+	run->at.lot_size = LOT_SIZE;
+	run->tenant = copy_string(arena, lease->tenant);
+	run->account = copy_string(arena, lease->account);
+	run->account_key = copy_string(arena, psprintf("%s\n%s", lease->tenant,
+												   lease->account));
+	run->provider = booking_provider_find(lease->provider);
+	run->job.base_url = copy_string(arena, lease->base_url);
+	run->job.collection = copy_string(arena, lease->remote_id);
+	run->job.failures = lease->cursor.failures;
+	run->pull.job = &run->job;
+	dlist_push_tail(&runs, &run->node);
+	nruns++;
+	return run;
+}
+
+/*
+ * A copy of a string in an arena, NULL for NULL.
+ */
+static const char *
+copy_string(BookingArena *arena, const char *string)
+{
+	return string == NULL ? NULL :
+		booking_arena_copy(arena, string, strlen(string));
+}
+
+/*
+ * Ask for the next page of the listing.
+ */
+static void
+ask_listing(PullRun *run)
+{
+	booking_arena_free(run->listing);
+	run->listing = booking_arena_create(LISTING_LIMIT);
+	run->pull.arena = run->listing;
+	run->provider->pull_list(&run->pull, &run->request);
+	send_request(run);
+}
+
+/*
+ * Ask for the next objects.
+ */
+static void
+ask_lot(PullRun *run)
+{
+	booking_arena_free(run->lot);
+	run->lot = booking_arena_create(LOT_LIMIT);
+	run->pull.arena = run->lot;
+	run->nasked = Min(run->at.lot_size, run->at.nwanted - run->at.nfetched);
+	run->provider->pull_fetch(&run->pull, run->objects + run->at.nfetched,
+							  run->nasked, &run->request);
+	send_request(run);
+}
+
+/*
+ * Send what the adapter asked for.
+ */
+static void
+send_request(PullRun *run)
+{
+	run->at.wait = PULL_ANSWER;
+	booking_http_start(http_engine, &run->request, &run->auth,
+					   booking_http_limits(), run->pull.arena, on_answer, run);
+}
+
+/*
+ * An answer came: ask the adapter what follows.  Called by the HTTP engine; no
+ * transaction, and nothing here throws.
+ */
+static void
+on_answer(void *arg, const BookingHttpResponse *response)
+{
+	PullRun    *run = arg;
+
+	if (run->provider->pull_next(&run->pull, response, &run->request))
+		send_request(run);
+	else
+	{
+		run->at.wait = PULL_WORK;
+		run->at.listing = false;
+	}
+}
+
+/*
+ * Do the transactions that rounds wait for, one for each.
+ */
+void
+booking_pull_work(void)
+{
+	dlist_mutable_iter iter;
+
+	contended = false;
+	dlist_foreach_modify(iter, &runs)
+	{
+		PullRun    *run = dlist_container(PullRun, node, iter.cur);
+
+		if (run->at.wait != PULL_WORK)
+			continue;
+		work_run(run);
+		if (run->at.over)
+			free_run(run);
+		else if (run->at.wait == PULL_WORK)
+			continue;
+		else if (run->at.nfetched < run->at.nwanted)
+			ask_lot(run);
+		else
+			ask_listing(run);
+	}
+}
+
+/*
+ * One transaction of a round.  If it fails the round does; the transaction
+ * then says that.
+ */
+static void
+work_run(PullRun *run)
+{
+	BookingCall call;
+	ErrorData  *error;
+	PullProgress before = run->at;
+	char		activity[128];
+
+	snprintf(activity, sizeof(activity), "synchronizing calendar " INT64_FORMAT,
+			 run->round.calendar_id);
+	booking_session_begin(&call, activity);
+	error = booking_session_item(&call, work_step, run);
+	if (error != NULL)
+	{
+		run->at = before;
+		step_failed(&call, run, error);
+	}
+	booking_session_commit(&call);
+}
+
+/*
+ * What the transaction does, in a subtransaction.
+ */
+static void
+work_step(BookingCall *call, void *arg)
+{
+	PullRun    *run = arg;
+
+	if (!booking_round_enter(&run->round))
+	{
+		run->at.over = true;
+		return;
+	}
+	if (run->at.listing)
+		listed_more(call, run);
+	else if (run->pull.result.kind == BOOKING_PULL_LISTED)
+		listed(call, run);
+	else if (run->pull.result.kind == BOOKING_PULL_FETCHED ||
+			 run->pull.result.kind == BOOKING_PULL_TOO_LARGE)
+		fetched(call, run);
+	else
+		failed(call, run);
+}
+
+/*
+ * A page of the listing has come.
+ */
+static void
+listed(BookingCall *call, PullRun *run)
+{
+	const BookingPullResult *result = &run->pull.result;
+
+	run->round.whole = result->whole;
+	run->at.chunk = result->items;
+	run->at.page = result->page;
+	run->at.token = result->token;
+	listed_more(call, run);
+}
+
+/*
+ * Work on a part of the listing; without one, go on to the next page, or
+ * finish.
+ */
+static void
+listed_more(BookingCall *call, PullRun *run)
+{
+	const BookingPullChunk *chunk = run->at.chunk;
+
+	run->at.nwanted = run->at.nfetched = 0;
+	run->at.listing = false;
+	if (chunk == NULL && run->at.page == NULL)
+	{
+		booking_round_finish(call, &run->round, run->at.token);
+		run->at.over = true;
+		return;
+	}
+	if (chunk == NULL)
+	{
+		booking_round_page(&run->round, run->at.page);
+		run->job.page = copy_string(run->arena, run->at.page);
+		run->at.wait = PULL_START;
+		return;
+	}
+	run->at.nwanted = booking_projection_list(call, &run->round, chunk,
+										   run->wanted);
+	for (int i = 0; i < run->at.nwanted; i++)
+		run->objects[i] = run->wanted[i]->object;
+	run->at.chunk = chunk->next;
+	if (run->at.nwanted > 0)
+		run->at.wait = PULL_START;
+	else if (run->at.chunk == NULL)
+		listed_more(call, run);
+	else
+		run->at.listing = true;	/* in a transaction of its own */
+}
+
+/*
+ * Objects have come, or there were too many of them for one answer.
+ */
+static void
+fetched(BookingCall *call, PullRun *run)
+{
+	if (run->pull.result.kind == BOOKING_PULL_TOO_LARGE)
+	{
+		run->at.lot_size = Max(1, run->nasked / 2);
+		run->at.wait = PULL_START;
+		return;
+	}
+	apply_lot(call, run);
+	run->at.nfetched += run->nasked;
+	run->at.lot_size = Min(run->at.lot_size * 2, LOT_SIZE);
+	if (run->at.nfetched < run->at.nwanted)
+		run->at.wait = PULL_START;
+	else
+		listed_more(call, run);
+}
+
+/*
+ * Store the objects that have come: together, or, when that fails, each by
+ * itself, so that the one that is bad stops no other.
+ */
+static void
+apply_lot(BookingCall *call, PullRun *run)
+{
+	BookingPullItem *items = palloc_array(BookingPullItem, run->nasked);
+	Lot			lot = {run, items, 0};
+	ErrorData  *error;
+
+	for (BookingPullChunk *chunk = run->pull.result.items; chunk != NULL; chunk = chunk->next)
+	{
+		for (int i = 0; i < chunk->nitems && lot.count < run->nasked; i++)
+			items[lot.count++] = chunk->items[i];
+	}
+
+	/* of what is bad for good the version is known from the listing */
+	for (int i = 0; i < lot.count; i++)
+	{
+		if (items[i].etag == NULL &&
+			(items[i].problem == NULL || strcmp(items[i].problem, "not_delivered") != 0))
+			items[i].etag = run->wanted[run->at.nfetched + i]->etag;
+	}
+	error = booking_session_item(call, apply_items, &lot);
+	if (error == NULL)
+		return;
+	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+		ThrowErrorData(error);
+	for (int i = 0; i < run->nasked; i++)
+	{
+		Lot			one = {run, &items[i], 1, NULL};
+
+		error = booking_session_item(call, apply_items, &one);
+		if (error == NULL)
+			continue;
+		one.problem = psprintf("it could not be stored (%s)",
+							   unpack_sql_state(error->sqlerrcode));
+		spoil_item(call, &one);
+	}
+}
+
+/*
+ * Store some objects, in a subtransaction.
+ */
+static void
+apply_items(BookingCall *call, void *arg)
+{
+	Lot		   *lot = arg;
+
+	booking_projection_apply(call, &lot->run->round, lot->items, lot->count);
+}
+
+/*
+ * Store that an object cannot be.
+ */
+static void
+spoil_item(BookingCall *call, void *arg)
+{
+	Lot		   *lot = arg;
+
+	booking_projection_spoil(call, &lot->run->round, lot->items, lot->problem);
+}
+
+/*
+ * The provider did not tell.
+ */
+static void
+failed(BookingCall *call, PullRun *run)
+{
+	const BookingPullResult *result = &run->pull.result;
+	text	   *tenant = cstring_to_text(run->tenant);
+	text	   *account = cstring_to_text(run->account);
+	text	   *problem = cstring_to_text(result->problem != NULL ?
+										  result->problem : "failed");
+
+	booking_round_fail(call, &run->round, result);
+	if (result->kind == BOOKING_PULL_AUTH)
+		booking_store_account_park(tenant, account, problem, call->now);
+	else if (result->retry_after > 0)
+		booking_store_account_block(tenant, account,
+									booking_call_hold_clock() +
+									Min(result->retry_after, SECS_PER_HOUR) * USECS_PER_SEC,
+									problem, call->now);
+	run->at.over = true;
+}
+
+/*
+ * A transaction of a round failed.  If a caller's lock was in its way it is
+ * tried again, else the round is.
+ */
+static void
+step_failed(BookingCall *call, PullRun *run, ErrorData *error)
+{
+	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+	{
+		contended = true;
+		return;
+	}
+	ereport(LOG,
+			(errmsg("booking: calendar " INT64_FORMAT " could not be stored: %s",
+					run->round.calendar_id, error->message)));
+	run->at.over = true;
+	if (booking_session_item(call, give_up, &run->round.calendar_id) != NULL)
+		contended = true;
+}
+
+/*
+ * Let go of a round; its credential is wiped.
+ */
+static void
+free_run(PullRun *run)
+{
+	if (run->provider != NULL)
+		run->provider->pull_abandon(&run->pull);
+	booking_auth_wipe(&run->auth);
+	dlist_delete(&run->node);
+	nruns--;
+	booking_arena_free(run->listing);
+	booking_arena_free(run->lot);
+	booking_arena_free(run->arena);
+}
+
+/*
+ * Calendars that are being read.
+ */
+static ArrayType *
+running_calendars(void)
+{
+	int64	   *ids = palloc_array(int64, nruns + 1);
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runs)
+		ids[count++] = dlist_container(PullRun, node, iter.cur)->round.calendar_id;
+	return booking_record_make_int8_array(ids, count);
+}
+
+/*
+ * Keys of the accounts that take no more rounds for now: half of what an
+ * account takes stays for writing.
+ */
+static ArrayType *
+busy_accounts(void)
+{
+	text	  **keys = palloc_array(text *, nruns + 1);
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runs)
+	{
+		PullRun    *run = dlist_container(PullRun, node, iter.cur);
+
+		if (booking_pull_in_account(run->account_key) >=
+			Max(1, run->provider->max_in_flight / 2))
+			keys[count++] = cstring_to_text(run->account_key);
+	}
+	return booking_record_make_text_array(keys, count);
+}

@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * event.h
+ *	  the projection of the providers' calendars
+ *
+ * IDENTIFICATION
+ *	  booking/src/store/event.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_STORE_EVENT_H
+#define BOOKING_STORE_EVENT_H
+
+#include "store/record.h"
+
+/* columns of rows to be stored; an array each */
+typedef enum BookingEventColumn
+{
+	BOOKING_EVENT_OBJECT,
+	BOOKING_EVENT_OCCURRENCE,
+	BOOKING_EVENT_START,
+	BOOKING_EVENT_END,
+	BOOKING_EVENT_BUSY,
+	BOOKING_EVENT_ALL_DAY,
+	BOOKING_EVENT_RECURRING,
+	BOOKING_EVENT_STATUS,
+	BOOKING_EVENT_TRANSPARENCY,
+	BOOKING_EVENT_SEQUENCE,
+	BOOKING_EVENT_UID,
+	BOOKING_EVENT_MARKER,
+	BOOKING_EVENT_ETAG,
+	BOOKING_EVENT_ZONE,
+	BOOKING_EVENT_ORGANIZER,
+	BOOKING_EVENT_ATTENDEES,
+	BOOKING_EVENT_PROBLEM,
+	BOOKING_EVENT_COLUMNS
+} BookingEventColumn;
+
+typedef struct BookingEventRows
+{
+	int			count;
+	int			size;
+	Datum	   *values[BOOKING_EVENT_COLUMNS];
+	bool	   *nulls[BOOKING_EVENT_COLUMNS];
+} BookingEventRows;
+
+/* an event of ours that was stored, or is gone */
+typedef struct BookingEventFact
+{
+	int64		intent_id;
+	text	   *object;
+	TimestampTz occurrence;
+	bool		present;
+} BookingEventFact;
+
+typedef struct BookingEventFacts
+{
+	int			count;
+	int			size;
+	BookingEventFact *facts;
+} BookingEventFacts;
+
+extern void booking_store_event_add(BookingEventRows *rows,
+									const Datum *values, const bool *nulls);
+extern void booking_store_events_insert(int64 calendar_id, int64 round,
+										const BookingEventRows *rows,
+										BookingEventFacts *facts);
+extern void booking_store_events_delete(int64 calendar_id, ArrayType *objects,
+										BookingEventFacts *facts);
+extern void booking_store_events_sweep(int64 calendar_id, int64 round,
+									   BookingEventFacts *facts);
+extern void booking_store_events_seen(int64 calendar_id, int64 round,
+									  ArrayType *objects, ArrayType *etags);
+extern int	booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
+										 ArrayType *etags, int *places);
+extern void booking_store_events_expire(int64 calendar_id);
+extern bool booking_store_event_intent(int64 intent_id,
+									   BookingIdentity *identity,
+									   text **event);
+extern void booking_store_event_note(int64 intent_id, const char *event,
+									 text *role, TimestampTz now);
+
+#endif							/* BOOKING_STORE_EVENT_H */

@@ -1,0 +1,418 @@
+/*-------------------------------------------------------------------------
+ *
+ * projection.c
+ *	  calendars of providers as rows of booking.event
+ *
+ * What is known of an object is replaced as a whole when its version changes:
+ * all its rows go, and those of its occurrences in the window come.  An event
+ * that does not repeat has one row wherever it is in time, so that its version
+ * is known and it is not fetched again.  So is a series without an occurrence in
+ * the window, and an object that cannot be read.
+ *
+ * IDENTIFICATION
+ *	  booking/src/sync/projection.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+
+#include "codec/ical_expand.h"
+#include "compat.h"
+#include "store/event.h"
+#include "sync/effects.h"
+#include "sync/projection.h"
+
+/* longer ones do not fit into an index, and are not ours */
+#define MAX_MARKER 200
+
+#define MAX_PROBLEM 200
+
+/* instants of an event that does not repeat, wherever it is */
+#define ANY_TIME_FROM INT64CONST(-62135596800000000)	/* year 1 */
+#define ANY_TIME_TO INT64CONST(253402300800000000)	/* year 10000 */
+
+/* rows of an object that are being made */
+typedef struct Builder
+{
+	const BookingRound *round;
+	const BookingPullItem *item;
+	BookingEventRows rows;
+	Datum		values[BOOKING_EVENT_COLUMNS];
+	bool		nulls[BOOKING_EVENT_COLUMNS];
+} Builder;
+
+static void add_object(Builder *builder);
+static void expand(Builder *builder, BookingArena *arena);
+static void add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
+						   bool recurring);
+static void add_stand_in(Builder *builder, bool recurring, const char *problem);
+static void begin_row(Builder *builder, bool recurring);
+static void set(Builder *builder, BookingEventColumn column, Datum value);
+static void set_text(Builder *builder, BookingEventColumn column,
+					 const char *value);
+static const char *status_word(BookingEventStatus status);
+static Datum attendees_json(const BookingEventDetail *detail);
+static TimestampTz instant(int64 unix_microseconds);
+static int64 unix_instant(TimestampTz instant);
+static ArrayType *objects_of(const BookingPullItem *items, int count,
+							 bool removed);
+static text *object_text(const char *string);
+
+/*
+ * Take in a part of a listing: what it says is gone goes, and in a whole
+ * listing what is there is noted.  Returns how many of its items are not known
+ * in their version, in wanted, which has room for all.
+ */
+int
+booking_projection_list(BookingCall *call, const BookingRound *round,
+						const BookingPullChunk *listed,
+						const BookingPullItem **wanted)
+{
+	BookingEventFacts facts = {0};
+	text	  **objects = palloc_array(text *, BOOKING_PULL_CHUNK);
+	Datum	   *etags = palloc_array(Datum, BOOKING_PULL_CHUNK);
+	int		   *places = palloc_array(int, BOOKING_PULL_CHUNK);
+	const BookingPullItem *present[BOOKING_PULL_CHUNK];
+	ArrayType  *object_array;
+	ArrayType  *etag_array;
+	int			count = 0;
+	int			unknown;
+
+	for (int i = 0; i < listed->nitems; i++)
+	{
+		const BookingPullItem *item = &listed->items[i];
+
+		if (item->removed)
+			continue;
+		present[count] = item;
+		objects[count] = object_text(item->object);
+
+		/* no version is the empty one */
+		etags[count++] = PointerGetDatum(object_text(item->etag != NULL ?
+													 item->etag : ""));
+	}
+	if (count < listed->nitems)
+	{
+		booking_store_events_delete(round->calendar_id,
+									objects_of(listed->items, listed->nitems, true),
+									&facts);
+		booking_effects_apply(call, round, &facts);
+	}
+	if (count == 0)
+		return 0;
+	object_array = booking_record_make_text_array(objects, count);
+	etag_array = booking_record_make_text_array((text **) etags, count);
+	if (round->whole)
+		booking_store_events_seen(round->calendar_id, round->round, object_array,
+								  etag_array);
+	unknown = booking_store_events_unknown(round->calendar_id, object_array,
+										   etag_array, places);
+	for (int i = 0; i < unknown; i++)
+		wanted[i] = present[places[i]];
+	return unknown;
+}
+
+/*
+ * Store objects that were fetched.
+ */
+void
+booking_projection_apply(BookingCall *call, const BookingRound *round,
+						 const BookingPullItem *items, int count)
+{
+	BookingEventFacts facts = {0};
+	Builder		builder = {round};
+
+	for (int i = 0; i < count; i++)
+	{
+		builder.item = &items[i];
+		if (items[i].removed)
+			continue;
+		if (items[i].data == NULL)
+			add_stand_in(&builder, false, items[i].problem);
+		else
+			add_object(&builder);
+	}
+	booking_store_events_delete(round->calendar_id,
+								objects_of(items, count, false), &facts);
+	booking_store_events_insert(round->calendar_id, round->round, &builder.rows,
+								&facts);
+	booking_effects_apply(call, round, &facts);
+}
+
+/*
+ * An object cannot be stored as it is: store that, and nothing else of it.
+ */
+void
+booking_projection_spoil(BookingCall *call, const BookingRound *round,
+						 const BookingPullItem *item, const char *problem)
+{
+	BookingPullItem bad = *item;
+
+	bad.data = NULL;
+	bad.problem = problem;
+	booking_projection_apply(call, round, &bad, 1);
+}
+
+/*
+ * Everything was listed: what was not seen is gone.
+ */
+void
+booking_projection_sweep(BookingCall *call, const BookingRound *round)
+{
+	BookingEventFacts facts = {0};
+
+	booking_store_events_sweep(round->calendar_id, round->round, &facts);
+	booking_effects_apply(call, round, &facts);
+}
+
+/*
+ * Add the rows of one object, with memory of its own for the codec.
+ */
+static void
+add_object(Builder *builder)
+{
+	BookingArena *arena =
+		booking_arena_create(BOOKING_EXPAND_ARENA(builder->item->data_len));
+
+	PG_TRY();
+	{
+		expand(builder, arena);
+	}
+	PG_FINALLY();
+	{
+		booking_arena_free(arena);
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Make the rows of one object.
+ */
+static void
+expand(Builder *builder, BookingArena *arena)
+{
+	const BookingPullItem *item = builder->item;
+	BookingExpandRequest request = {0};
+	BookingExpansion expansion;
+	BookingIcalFault fault;
+
+	request.from = unix_instant(builder->round->from);
+	request.to = unix_instant(builder->round->until);
+	request.zone = builder->round->zone;
+	fault = booking_ical_expand(item->data, item->data_len, &request, arena,
+								&expansion);
+	if (fault == BOOKING_ICAL_OK && expansion.noccurrences == 0 &&
+		!expansion.recurring)
+	{
+		request.from = ANY_TIME_FROM;
+		request.to = ANY_TIME_TO;
+		fault = booking_ical_expand(item->data, item->data_len, &request, arena,
+									&expansion);
+	}
+	if (fault != BOOKING_ICAL_OK)
+	{
+		add_stand_in(builder, false, booking_ical_fault_text(fault));
+		return;
+	}
+	for (int i = 0; i < expansion.noccurrences; i++)
+		add_occurrence(builder, &expansion.occurrences[i], expansion.recurring);
+	if (expansion.noccurrences == 0)
+		add_stand_in(builder, expansion.recurring, expansion.problem);
+}
+
+/*
+ * Add the row of an occurrence.
+ */
+static void
+add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
+			   bool recurring)
+{
+	const BookingEventDetail *detail = occurrence->detail;
+	const char *marker = detail->marker;
+	bool		has_time = occurrence->has_time &&
+		IS_VALID_TIMESTAMP(instant(occurrence->start)) &&
+		IS_VALID_TIMESTAMP(instant(occurrence->end));
+
+	begin_row(builder, recurring);
+	if (occurrence->original != BOOKING_OCCURRENCE_SINGLE)
+		set(builder, BOOKING_EVENT_OCCURRENCE,
+			TimestampTzGetDatum(instant(occurrence->original)));
+	if (has_time)
+	{
+		set(builder, BOOKING_EVENT_START,
+			TimestampTzGetDatum(instant(occurrence->start)));
+		set(builder, BOOKING_EVENT_END,
+			TimestampTzGetDatum(instant(occurrence->end)));
+	}
+	set(builder, BOOKING_EVENT_BUSY,
+		BoolGetDatum(has_time && occurrence->busy &&
+					 occurrence->end > occurrence->start));
+	set(builder, BOOKING_EVENT_ALL_DAY, BoolGetDatum(occurrence->all_day));
+	set_text(builder, BOOKING_EVENT_STATUS, status_word(detail->status));
+	set_text(builder, BOOKING_EVENT_TRANSPARENCY,
+			 detail->transparent ? "transparent" : "opaque");
+	set(builder, BOOKING_EVENT_SEQUENCE, Int32GetDatum(detail->sequence));
+	set_text(builder, BOOKING_EVENT_UID, detail->uid);
+	if (marker != NULL && strlen(marker) <= MAX_MARKER)
+		set_text(builder, BOOKING_EVENT_MARKER, marker);
+	set_text(builder, BOOKING_EVENT_ZONE, detail->zone);
+	set_text(builder, BOOKING_EVENT_ORGANIZER, detail->organizer);
+	if (detail->nattendees > 0)
+		set(builder, BOOKING_EVENT_ATTENDEES, attendees_json(detail));
+	set_text(builder, BOOKING_EVENT_PROBLEM, occurrence->problem);
+	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+}
+
+/*
+ * Add a row that says that there is such an object, in such a version.
+ */
+static void
+add_stand_in(Builder *builder, bool recurring, const char *problem)
+{
+	begin_row(builder, recurring);
+	set_text(builder, BOOKING_EVENT_STATUS, "unknown");
+	set_text(builder, BOOKING_EVENT_TRANSPARENCY, "opaque");
+	set_text(builder, BOOKING_EVENT_PROBLEM, problem);
+	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+}
+
+/*
+ * Begin a row with what all have.
+ */
+static void
+begin_row(Builder *builder, bool recurring)
+{
+	const BookingPullItem *item = builder->item;
+
+	for (int i = 0; i < BOOKING_EVENT_COLUMNS; i++)
+		builder->nulls[i] = true;
+	set(builder, BOOKING_EVENT_OBJECT, PointerGetDatum(object_text(item->object)));
+	set(builder, BOOKING_EVENT_OCCURRENCE, TimestampTzGetDatum(DT_NOBEGIN));
+	set(builder, BOOKING_EVENT_BUSY, BoolGetDatum(false));
+	set(builder, BOOKING_EVENT_ALL_DAY, BoolGetDatum(false));
+	set(builder, BOOKING_EVENT_RECURRING, BoolGetDatum(recurring));
+	set(builder, BOOKING_EVENT_SEQUENCE, Int32GetDatum(0));
+	if (item->etag != NULL)
+		set(builder, BOOKING_EVENT_ETAG, PointerGetDatum(object_text(item->etag)));
+}
+
+/*
+ * Set a column.
+ */
+static void
+set(Builder *builder, BookingEventColumn column, Datum value)
+{
+	builder->values[column] = value;
+	builder->nulls[column] = false;
+}
+
+/*
+ * Set a column to a text in UTF-8, NULL for NULL.  Raises an error when the
+ * database's encoding cannot hold it.
+ */
+static void
+set_text(Builder *builder, BookingEventColumn column, const char *value)
+{
+	if (value != NULL)
+		set(builder, column, PointerGetDatum(object_text(value)));
+}
+
+/*
+ * The word for a status in booking.event.
+ */
+static const char *
+status_word(BookingEventStatus status)
+{
+	switch (status)
+	{
+		case BOOKING_STATUS_CONFIRMED:
+			return "confirmed";
+		case BOOKING_STATUS_TENTATIVE:
+			return "tentative";
+		case BOOKING_STATUS_CANCELED:
+			return "canceled";
+		case BOOKING_STATUS_UNKNOWN:
+			break;
+	}
+	return "unknown";
+}
+
+/*
+ * Attendees as [{"email", "status", "optional"}].
+ */
+static Datum
+attendees_json(const BookingEventDetail *detail)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '[');
+	for (int i = 0; i < detail->nattendees; i++)
+	{
+		const BookingParticipant *attendee = &detail->attendees[i];
+
+		if (i > 0)
+			appendStringInfoString(&json, ", ");
+		appendStringInfoString(&json, "{\"email\": ");
+		escape_json(&json, text_to_cstring(object_text(attendee->email)));
+		appendStringInfoString(&json, ", \"status\": ");
+		if (attendee->partstat != NULL)
+			escape_json(&json, text_to_cstring(object_text(attendee->partstat)));
+		else
+			appendStringInfoString(&json, "null");
+		appendStringInfo(&json, ", \"optional\": %s}",
+						 attendee->optional ? "true" : "false");
+	}
+	appendStringInfoChar(&json, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+/*
+ * From microseconds since 1970 to those since 2000.
+ */
+static TimestampTz
+instant(int64 unix_microseconds)
+{
+	return unix_microseconds -
+		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+/*
+ * The other way round.
+ */
+static int64
+unix_instant(TimestampTz instant)
+{
+	return instant + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+/*
+ * Names of items, as an array: of all, or of those that are said to be gone.
+ */
+static ArrayType *
+objects_of(const BookingPullItem *items, int count, bool removed)
+{
+	text	  **objects = palloc_array(text *, count + 1);
+	int			found = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (!removed || items[i].removed)
+			objects[found++] = object_text(items[i].object);
+	}
+	return booking_record_make_text_array(objects, found);
+}
+
+/*
+ * A text of a provider in the encoding of the database.
+ */
+static text *
+object_text(const char *string)
+{
+	return cstring_to_text(pg_any_to_server(string, strlen(string), PG_UTF8));
+}
