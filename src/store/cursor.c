@@ -382,7 +382,8 @@ booking_store_cursor_fail(int64 calendar_id, const BookingCursorFailure *failure
 						  TimestampTz now, TimestampTz next_at)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.cursor SET problem = $2, parked = $4, failed_at = $5,"
+		"UPDATE booking.cursor SET problem = $2, parked = $4,"
+		" failed_at = CASE WHEN $7 THEN $5 ELSE failed_at END,"
 		" failures = failures + CASE WHEN $7 THEN 1 ELSE 0 END, next_at = $6,"
 		" full_pass = full_pass OR $3,"
 		" full_reason = CASE WHEN $3 THEN $2 ELSE full_reason END,"

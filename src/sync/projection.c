@@ -216,7 +216,9 @@ expand(Builder *builder, BookingArena *arena)
 	}
 	if (fault != BOOKING_ICAL_OK)
 	{
-		add_stand_in(builder, false, booking_ical_fault_text(fault));
+		/* a task or a journal is no trouble */
+		add_stand_in(builder, false, fault == BOOKING_ICAL_NO_EVENT ? NULL :
+					 booking_ical_fault_text(fault));
 		return;
 	}
 	for (int i = 0; i < expansion.noccurrences; i++)

@@ -128,6 +128,8 @@ def deliver(conn, answer):
     conn.send(head_of(answer, len(answer[2])), answer[2])
 
 
+BAD_TOKEN = b'<error xmlns="DAV:"><valid-sync-token/></error>'
+
 HTML = b"<html><body><h1>Something went wrong</h1></body></html>"
 
 
@@ -174,6 +176,8 @@ BEFORE = {
     "bad_gateway": lambda c: c.answer(502, HTML, Content_Type="text/html"),
     "gateway_timeout": lambda c: c.answer(504, HTML, Retry_After=7),
     "rate_limited": lambda c: c.answer(429, HTML, Retry_After=9),
+    "not_implemented": lambda c: c.answer(501, HTML, Content_Type="text/html"),
+    "bad_token": lambda c: c.answer(403, BAD_TOKEN, Content_Type="application/xml"),
     "redirect": lambda c: c.answer(307, Location=f"http://127.0.0.2:{ports['other']}/user/x/"),
     "reset": Connection.reset,
     "close": Connection.close,
@@ -243,6 +247,7 @@ def serve(conn):
             "path": request[1],
             "fault": fault,
             "authorization": "authorization" in request[2],
+            "hrefs": request[3].count(b"<href>"),
             "status": None,
         }
         with lock:

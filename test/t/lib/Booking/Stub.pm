@@ -29,13 +29,15 @@ our @EXPORT = qw(
   is_quick
 );
 
-# Settings of a node whose worker speaks to servers of this machine.
+# Settings of a node whose worker speaks to servers of this machine.  Calendars
+# are read only when a test asks for it, so that it knows all requests.
 sub worker_conf
 {
 	return <<'EOC';
 shared_preload_libraries = 'booking'
 booking.insecure_hosts = '127.0.0.1, hang.test'
 booking.allowed_networks = '127.0.0.0/8'
+booking.sync_interval = 0
 max_prepared_transactions = 10
 EOC
 }
