@@ -194,5 +194,6 @@ extern void play_without_memory(const char *table, const Scenario *scenarios);
 extern void test_urls(void);
 extern void test_matches(void);
 extern void test_reports(void);
+extern void test_pulls(void);
 
 #endif							/* HARNESS_H */

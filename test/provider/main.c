@@ -16,6 +16,7 @@ main(void)
 	test_urls();
 	test_matches();
 	test_reports();
+	test_pulls();
 	play_all("create", caldav_create);
 	play_all("update", caldav_update);
 	play_all("cancel", caldav_cancel);

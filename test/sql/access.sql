@@ -102,6 +102,8 @@ SELECT fails('no EXECUTE: ' || statement, 'SELECT ' || statement, '42501', hinte
 SELECT fails('no EXECUTE: check', 'SELECT booking_check()', '42501', hinted => false);
 SELECT fails('no EXECUTE: start', 'SELECT booking_worker_start()', '42501', hinted => false);
 SELECT fails('no EXECUTE: account check', $$CALL booking_account_check('access', 'acc')$$, '42501', hinted => false);
+SELECT fails('no EXECUTE: sync', $$SELECT booking_sync('access', 'cal')$$, '42501', hinted => false);
+SELECT fails('no EXECUTE: sync wait', $$CALL booking_sync_wait('access', 'cal')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: at', $$SELECT booking_at('2030-06-01 12:00', 'UTC')$$, '42501', hinted => false);
 RESET ROLE;
 
@@ -180,12 +182,13 @@ SELECT fails(r || ': ' || v, format(v, r), '42501', hinted => false)
   FROM unnest(ARRAY['booking.tenant', 'booking.resource', 'booking.slot', 'booking.permission', 'booking.role_binding',
 					'booking.intent', 'booking.proposal', 'booking.reservation', 'booking.audit_entry', 'booking.audit',
 					'booking.site', 'booking.account', 'booking.credential', 'booking.calendar', 'booking.operation', 'booking.attempt',
-					'booking.account_check', 'booking.recovery']) r,
+					'booking.account_check', 'booking.recovery', 'booking.cursor', 'booking.sync_request', 'booking.event', 'booking.conflict']) r,
 	   unnest(ARRAY['SELECT * FROM %s', 'SELECT count(*) FROM %s', 'DELETE FROM %s', 'INSERT INTO %s DEFAULT VALUES', 'TRUNCATE %s', 'LOCK %s']) v
  WHERE r NOT IN ('booking.audit', 'booking.recovery') OR v NOT LIKE 'TRUNCATE%';
 SELECT fails(s, format('SELECT nextval(%L)', s), '42501', hinted => false)
   FROM unnest(ARRAY['booking.resource_id_seq', 'booking.intent_id_seq', 'booking.audit_id_seq',
-					'booking.operation_id_seq', 'booking.attempt_id_seq', 'booking.account_check_id_seq']) s;
+					'booking.operation_id_seq', 'booking.attempt_id_seq', 'booking.account_check_id_seq',
+					'booking.calendar_id_seq', 'booking.sync_request_id_seq', 'booking.event_row_id_seq', 'booking.conflict_id_seq']) s;
 SELECT fails('no trigger of one''s own', 'CREATE TRIGGER t BEFORE INSERT ON booking.intent FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 			 '42501', hinted => false);
 SELECT fails('nothing of one''s own in the schema', 'CREATE TABLE booking.x ()', '42501', hinted => false);
@@ -197,10 +200,14 @@ SET client_min_messages = error;
 SELECT FROM booking_account_put('access', 'acc', 'caldav', 'https://calendar.example.org/');
 SELECT FROM booking_credential_put('access', 'acc', '{"type": "bearer", "token": "t"}');
 SET client_min_messages = warning;
+SELECT FROM booking_calendar_put('access', 'cal', 'acc', '/cal/');
+SELECT FROM booking_sync('access', 'cal');
+SELECT fails('another tenant''s calendar is not read', $$SELECT booking_sync('access 2', 'cal')$$, '42501');
 SELECT fails('another tenant''s account', $$SELECT booking_account_put('access 2', 'acc', 'caldav', 'https://calendar.example.org/')$$, '42501');
 SELECT fails('arm', 'SELECT booking_arm()', '42501');
 SELECT fails('status of the worker', 'SELECT booking_worker_status()', '42501');
 SELECT fails('the credential, by name', 'SELECT secret FROM booking.credential', '42501', hinted => false);
+SELECT FROM booking_calendar_remove('access', 'cal');
 SELECT FROM booking_account_remove('access', 'acc');
 RESET ROLE;
 SELECT same('administration of accounts is audited', (SELECT string_agg(action || '=' || role, ' ' ORDER BY at) FROM booking.audit WHERE tenant = 'access' AND action ~ '^(account|cred)'),

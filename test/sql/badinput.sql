@@ -56,6 +56,8 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_credential_remove', $$tenant label 'badinput', account label 'acc'$$),
 	('booking_calendar_put', $$tenant label 'badinput', calendar label 'other', account label 'acc', remote_id remote '/user/other/', resource label? 'r', role use 'busy', address label? NULL$$),
 	('booking_calendar_remove', $$tenant label 'badinput', calendar label 'cal'$$),
+	('booking_sync', $$tenant label 'badinput', calendar label 'cal'$$),
+	('booking_sync_wait', $$tenant label 'badinput', calendar label 'cal', result any NULL$$),
 	('booking_resolve', $$tenant label 'badinput', principal label 'p', intent label 'x', verdict verdict 'exists', evidence evidence! '{}'$$),
 	('booking_release', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
 	('booking_free', $$tenant label 'badinput', principal label 'p', resources labels ARRAY['r'], within range h(9,18), duration duration '1h', step step NULL, units units 1$$)
@@ -194,7 +196,7 @@ CREATE FUNCTION test.call_with(f text, a text, v text)
 RETURNS text
 LANGUAGE sql
 AS $$
-	SELECT format('%s %I(%s)', CASE f WHEN 'booking_account_check' THEN 'CALL' ELSE 'SELECT' END, f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
+	SELECT format('%s %I(%s)', CASE WHEN f IN ('booking_account_check', 'booking_sync_wait') THEN 'CALL' ELSE 'SELECT' END, f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
 	  FROM test.argument WHERE function = f;
 $$;
 
@@ -207,8 +209,8 @@ SELECT same('right values: ' || f, sqlstate_of(format('DO $d$ BEGIN PERFORM (%s)
 			CASE f WHEN 'booking_list' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_free' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   ELSE call_with(f, '', '') END)), 'TT001')
-  FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function <> 'booking_account_check') x ORDER BY f COLLATE "C";
-SELECT fails('right values, but a procedure that commits', call_with('booking_account_check', '', ''), '2D000');
+  FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function NOT IN ('booking_account_check', 'booking_sync_wait')) x ORDER BY f COLLATE "C";
+SELECT fails('right values, but a procedure that commits', call_with(f, '', ''), '2D000') FROM unnest('{booking_account_check,booking_sync_wait}'::text[]) f;
 
 SELECT fingerprint() AS before \gset
 SELECT count(*) || ' values refused'
