@@ -4,7 +4,10 @@
  *	  statements on booking.event
  *
  * A calendar may hold a hundred thousand events, so everything here is done
- * for many at once, with arrays.
+ * for many at once, with arrays.  Plans are made when nothing is known of how
+ * many there are, so the statements leave no choice but to look each object up
+ * by the index of event_identity_key: a join with unnest() would be planned as
+ * a reading of all events for each object.
  *
  * IDENTIFICATION
  *	  booking/src/store/event.c
@@ -127,8 +130,9 @@ booking_store_events_delete(int64 calendar_id, ArrayType *objects,
 {
 	static BookingPlan plan = {
 		"WITH e AS (DELETE FROM booking.event d"
-		"  USING unnest($2) AS o (object)"
-		"  WHERE d.calendar_id = $1 AND d.object = o.object"
+		"  WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2) AS o (object),"
+		"   LATERAL (SELECT e.ctid FROM booking.event e"
+		"     WHERE e.calendar_id = $1 AND e.object = o.object OFFSET 0) x))"
 		"  RETURNING d.intent_id, d.object, d.occurrence)"
 		" SELECT " FACT_COLUMNS " FROM e WHERE e.intent_id IS NOT NULL",
 		{INT8OID, TEXTARRAYOID}
@@ -162,25 +166,24 @@ booking_store_events_sweep(int64 calendar_id, int64 round,
 }
 
 /*
- * Note that a whole listing names these objects in the version that is stored.
+ * Note that a whole listing names these objects, in the version that is stored.
  */
 void
-booking_store_events_seen(int64 calendar_id, int64 round, ArrayType *objects,
-						  ArrayType *etags)
+booking_store_events_seen(int64 calendar_id, int64 round, ArrayType *objects)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.event e SET seen_round = $2"
-		"  FROM unnest($3, $4) AS l (object, etag)"
-		" WHERE e.calendar_id = $1 AND e.object = l.object AND e.etag = l.etag"
-		"   AND e.seen_round < $2",
-		{INT8OID, INT8OID, TEXTARRAYOID, TEXTARRAYOID}
+		"UPDATE booking.event d SET seen_round = $2"
+		" WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3) AS o (object),"
+		"   LATERAL (SELECT e.ctid FROM booking.event e"
+		"     WHERE e.calendar_id = $1 AND e.object = o.object"
+		"       AND e.seen_round < $2 OFFSET 0) x))",
+		{INT8OID, INT8OID, TEXTARRAYOID}
 	};
-	Datum		values[4];
+	Datum		values[3];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = Int64GetDatum(round);
 	values[2] = PointerGetDatum(objects);
-	values[3] = PointerGetDatum(etags);
 	booking_plan_run(&plan, values, NULL, 0);
 }
 
@@ -195,9 +198,9 @@ booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
 	static BookingPlan plan = {
 		"SELECT l.place::integer FROM unnest($2, $3) WITH ORDINALITY"
 		"   AS l (object, etag, place)"
-		" WHERE NOT EXISTS (SELECT FROM booking.event e"
+		" WHERE (SELECT true FROM booking.event e"
 		"   WHERE e.calendar_id = $1 AND e.object = l.object"
-		"     AND e.etag = l.etag)"
+		"     AND e.etag = l.etag LIMIT 1) IS NULL"
 		" ORDER BY l.place",
 		{INT8OID, TEXTARRAYOID, TEXTARRAYOID}
 	};

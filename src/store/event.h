@@ -70,7 +70,7 @@ extern void booking_store_events_delete(int64 calendar_id, ArrayType *objects,
 extern void booking_store_events_sweep(int64 calendar_id, int64 round,
 									   BookingEventFacts *facts);
 extern void booking_store_events_seen(int64 calendar_id, int64 round,
-									  ArrayType *objects, ArrayType *etags);
+									  ArrayType *objects);
 extern int	booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
 										 ArrayType *etags, int *places);
 extern void booking_store_events_expire(int64 calendar_id);

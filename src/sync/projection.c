@@ -46,6 +46,8 @@ typedef struct Builder
 	bool		nulls[BOOKING_EVENT_COLUMNS];
 } Builder;
 
+static void note_seen(const BookingRound *round, text **objects, int count,
+					  const int *places, int unknown);
 static void add_object(Builder *builder);
 static void expand(Builder *builder, BookingArena *arena);
 static void add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
@@ -107,14 +109,37 @@ booking_projection_list(BookingCall *call, const BookingRound *round,
 		return 0;
 	object_array = booking_record_make_text_array(objects, count);
 	etag_array = booking_record_make_text_array((text **) etags, count);
-	if (round->whole)
-		booking_store_events_seen(round->calendar_id, round->round, object_array,
-								  etag_array);
 	unknown = booking_store_events_unknown(round->calendar_id, object_array,
 										   etag_array, places);
 	for (int i = 0; i < unknown; i++)
 		wanted[i] = present[places[i]];
+	if (round->whole)
+		note_seen(round, objects, count, places, unknown);
 	return unknown;
+}
+
+/*
+ * Note that objects were listed: all but those at some places, which are going
+ * to be stored.
+ */
+static void
+note_seen(const BookingRound *round, text **objects, int count,
+		  const int *places, int unknown)
+{
+	text	  **seen = palloc_array(text *, count + 1);
+	int			nseen = 0;
+	int			next = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (next < unknown && places[next] == i)
+			next++;
+		else
+			seen[nseen++] = objects[i];
+	}
+	if (nseen > 0)
+		booking_store_events_seen(round->calendar_id, round->round,
+								  booking_record_make_text_array(seen, nseen));
 }
 
 /*
