@@ -39,7 +39,7 @@
 #define PULL_LIMIT 4
 
 /* memory of a round: names and versions of all objects of a calendar */
-#define LISTING_LIMIT (256 * 1024 * 1024)
+#define LISTING_LIMIT (48 * 1024 * 1024)
 
 /* memory of a lot: its answer in its stages */
 #define LOT_LIMIT (32 * 1024 * 1024)
@@ -424,10 +424,11 @@ on_answer(void *arg, const BookingHttpResponse *response)
 }
 
 /*
- * Do the transactions that rounds wait for, one for each.
+ * Do the transactions that rounds wait for, one for each.  If the worker is not
+ * to go on, rounds are let go of instead; they are resumed some time.
  */
 void
-booking_pull_work(void)
+booking_pull_work(bool go_on)
 {
 	dlist_mutable_iter iter;
 
@@ -438,8 +439,9 @@ booking_pull_work(void)
 
 		if (run->at.wait != PULL_WORK)
 			continue;
-		work_run(run);
-		if (run->at.over)
+		if (go_on)
+			work_run(run);
+		if (run->at.over || !go_on)
 			free_run(run);
 		else if (run->at.wait == PULL_WORK)
 			continue;

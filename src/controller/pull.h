@@ -18,7 +18,7 @@ extern void booking_pull_init(BookingHttpEngine *engine);
 extern void booking_pull_lease(BookingCall *call);
 extern void booking_pull_forget(void);
 extern void booking_pull_start(void);
-extern void booking_pull_work(void);
+extern void booking_pull_work(bool go_on);
 extern bool booking_pull_ready(void);
 extern bool booking_pull_contended(void);
 extern int	booking_pull_in_flight(void);

@@ -283,7 +283,7 @@ work_round(bool recovered)
 		return result;
 	if (booking_dispatch_finished() || booking_account_check_finished())
 		record_outcomes();
-	booking_pull_work();
+	booking_pull_work(pause_reason[0] == '\0');
 
 	booking_session_begin(&call, "leasing operations");
 	if (!booking_worker)
