@@ -126,7 +126,8 @@ booking_cache_add(const BookingCacheKey *key, void *value)
 	bool		found;
 	CacheEntry *entry;
 
-	if (cache_table == NULL)
+	/* what would not be found again is not kept */
+	if (cache_table == NULL || cache_stale)
 		return;
 	make_key(key, buffer);
 	entry = cache_insert(cache_table, MemoryContextStrdup(cache_context, buffer),
