@@ -263,7 +263,7 @@ ALTER SEQUENCE booking.task_id_seq OWNED BY booking.task.task_id;
 COMMENT ON TABLE booking.task IS 'reminders: what is due some time before a booking starts';
 COMMENT ON COLUMN booking.task.task_id IS 'internal number';
 COMMENT ON COLUMN booking.task.intent_id IS 'booking it belongs to; a reschedule hands it to the successor';
-COMMENT ON COLUMN booking.task.lease IS 'number of the newest lease; what is done under an older one does not count';
+COMMENT ON COLUMN booking.task.lease IS 'random number of the newest lease, 0 without one; what is done under another does not count';
 COMMENT ON COLUMN booking.task.created_at IS 'when it was first put';
 COMMENT ON COLUMN booking.task.start_at IS 'start of the booking, as last known';
 COMMENT ON COLUMN booking.task.due_at IS 'start_at less before';

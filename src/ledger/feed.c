@@ -50,8 +50,7 @@ PG_FUNCTION_INFO_V1(booking_consumer_ack);
 static void begin(BookingCall *call, FunctionCallInfo fcinfo, text *tenant);
 static void demand_consumer(text *tenant, text *name,
 							BookingConsumer *consumer);
-static void number(text *tenant, text *name, const BookingConsumer *consumer,
-				   int limit);
+static void number(text *tenant, const BookingConsumer *consumer, int limit);
 static void start(text *tenant, text *name);
 static void return_change(void *arg, Datum *columns, bool *nulls);
 static void audit(const BookingCall *call, const char *action, text *tenant,
@@ -136,11 +135,25 @@ booking_changes(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	begin(&call, fcinfo, tenant);
 	demand_consumer(tenant, name, &consumer);
-	number(tenant, name, &consumer, max);
+	if (!consumer.started && !consumer.own)
+	{
+		start(tenant, name);
+		/* it may have been removed meanwhile */
+		demand_consumer(tenant, name, &consumer);
+	}
+	number(tenant, &consumer, max);
 	if (booking_store_changes_read(tenant, consumer.acked, max, return_change,
 								   fcinfo->resultinfo, &last) > 0 &&
 		last > consumer.delivered)
+	{
 		booking_store_consumer_deliver(tenant, name, last);
+
+		/*
+		 * A position that a client has seen must survive a crash, or another
+		 * change could get it, whatever synchronous_commit is.
+		 */
+		ForceSyncCommit();
+	}
 	booking_call_end(&call);
 	return (Datum) 0;
 }
@@ -211,17 +224,11 @@ demand_consumer(text *tenant, text *name, BookingConsumer *consumer)
  * Give positions to what has none, as far as this reading needs them.  When
  * another transaction is numbering, wait for it only if there is nothing else
  * to read.
- *
- * A position that a client has seen must survive a crash, or another change
- * could get it: hence the commit that waits for the disk.
  */
 static void
-number(text *tenant, text *name, const BookingConsumer *consumer, int limit)
+number(text *tenant, const BookingConsumer *consumer, int limit)
 {
 	int64		numbered;
-
-	if (!consumer->started && !consumer->own)
-		start(tenant, name);
 
 	numbered = booking_store_feed_position(tenant) - consumer->acked;
 	if (numbered >= limit || !booking_store_changes_pending(tenant))
@@ -233,7 +240,6 @@ number(text *tenant, text *name, const BookingConsumer *consumer, int limit)
 
 	/* others may have numbered some while this waited; these are the next */
 	booking_store_changes_number(tenant, limit);
-	ForceSyncCommit();
 }
 
 /*
@@ -245,7 +251,8 @@ number(text *tenant, text *name, const BookingConsumer *consumer, int limit)
  * Each such call holds the lock of a writer on booking.intent to the end of its
  * transaction, prepared ones too.  New ones are not held up, as they would be
  * by taking a lock that conflicts.  The lock of the feed comes first, because
- * booking_consumer_put gives it back after it has sent its messages.
+ * booking_consumer_put gives it back after it has sent its messages; it is not
+ * held while waiting, so that consumers can be put and removed.
  */
 static void
 start(text *tenant, text *name)
@@ -253,6 +260,7 @@ start(text *tenant, text *name)
 	LOCKTAG		tag;
 
 	booking_lock_feed(tenant);
+	booking_unlock_feed(tenant);
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId,
 						 get_relname_relid("intent",
 										   get_namespace_oid("booking", false)));

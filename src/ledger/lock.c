@@ -139,6 +139,17 @@ booking_lock_feed_try(const text *tenant)
 }
 
 /*
+ * Give the lock of a feed back, when nothing was done under it.
+ */
+void
+booking_unlock_feed(const text *tenant)
+{
+	release(BOOKING_LOCK_FEED,
+			hash_texts(tenant, NULL, NULL) % BOOKING_PERMISSION_BUCKETS,
+			ExclusiveLock);
+}
+
+/*
  * Become the one worker of the database, for the life of the process.  Who has
  * this lock knows that every earlier worker is dead, and with it whatever it
  * was sending.

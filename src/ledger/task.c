@@ -43,6 +43,7 @@ static void read_intent(BookingCall *call, BookingRequest *request,
 						BookingView *view);
 static void put(const BookingCall *call, const BookingRequest *request,
 				const BookingIntent *intent, BookingTask *wish);
+static int64 make_lease(void);
 static bool is_booked(BookingState state);
 static bool has_ended(BookingState state);
 static void return_task(void *arg, Datum *columns, bool *nulls);
@@ -92,7 +93,7 @@ booking_task_take(PG_FUNCTION_ARGS)
 {
 	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
 	int32		max = booking_arg_positive(fcinfo, 1, "max");
-	int64		lease;
+	int64		length;
 	TimestampTz now = booking_call_hold_clock();
 	BookingCall call;
 	BookingTaskDue *due = NULL;
@@ -104,8 +105,8 @@ booking_task_take(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is out of range", "max"),
 				 errhint("Give 1 to %d.", TAKE_MAX)));
-	lease = booking_arg_fixed_interval(fcinfo, 2, "lease", 1,
-									   BOOKING_MAX_BUFFER_HOURS * USECS_PER_HOUR);
+	length = booking_arg_fixed_interval(fcinfo, 2, "lease", 1,
+										BOOKING_MAX_BUFFER_HOURS * USECS_PER_HOUR);
 
 	InitMaterializedSRF(fcinfo, 0);
 	booking_call_begin(&call, fcinfo, true);
@@ -119,8 +120,9 @@ booking_task_take(PG_FUNCTION_ARGS)
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (booking_lock_intent_try(&due[i].identity) &&
-				booking_store_task_lease(&due[i], now, now + lease,
-										 return_task, fcinfo->resultinfo))
+				booking_store_task_lease(&due[i], make_lease(), now,
+										 now + length, return_task,
+										 fcinfo->resultinfo))
 				taken++;
 		}
 	} while (count > 0 && taken < max);
@@ -208,6 +210,23 @@ put(const BookingCall *call, const BookingRequest *request,
 				 errhint("Give the new one another name.")));
 	wish->task_id = present->task_id;
 	booking_store_task_replace(wish);
+}
+
+/*
+ * A number that names a lease.  It is random, because one that was counted
+ * would be given again when the taking is rolled back, and then somebody who
+ * took nothing could report it done.  52 bits, which every client can hold.
+ */
+static int64
+make_lease(void)
+{
+	uint64		random;
+
+	if (!pg_strong_random(&random, sizeof(random)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	return (int64) (random >> 12) + 1;
 }
 
 /*

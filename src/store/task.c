@@ -93,7 +93,7 @@ booking_store_task_replace(const BookingTask *task)
 {
 	static BookingPlan plan = {
 		"UPDATE booking.task SET before = $2, due_at = $3, payload = $4,"
-		" lease = lease + 1, leased_until = NULL"
+		" lease = 0, leased_until = NULL"
 		" WHERE task_id = $1",
 		{INT8OID, INTERVALOID, TIMESTAMPTZOID, JSONBOID}
 	};
@@ -119,7 +119,7 @@ booking_store_task_follow(int64 intent_id)
 		"UPDATE booking.task t SET intent_id = s.intent_id,"
 		"  start_at = lower(s.during), due_at = lower(s.during) - t.before,"
 		"  state = CASE WHEN s.state IN " BOOKED " THEN 'waiting' ELSE 'idle' END,"
-		"  lease = t.lease + 1, leased_until = NULL"
+		"  lease = 0, leased_until = NULL"
 		"  FROM booking.intent i"
 		"  JOIN booking.intent s ON s.tenant = i.tenant"
 		"   AND s.principal = i.principal AND s.intent = i.successor"
@@ -132,7 +132,7 @@ booking_store_task_follow(int64 intent_id)
 	};
 	static BookingPlan follow = {
 		"UPDATE booking.task t SET state = n.state, start_at = n.start_at,"
-		"  due_at = n.start_at - t.before, lease = t.lease + 1,"
+		"  due_at = n.start_at - t.before, lease = 0,"
 		"  leased_until = NULL"
 		"  FROM (SELECT o.task_id, CASE WHEN i.state IN " BOOKED " THEN 'waiting'"
 		"     WHEN i.state IN " ENDED " THEN 'dropped' ELSE 'idle' END AS state,"
@@ -160,7 +160,7 @@ booking_store_task_move(int64 intent_id, TimestampTz start)
 {
 	static BookingPlan plan = {
 		"UPDATE booking.task SET start_at = $2, due_at = $2 - before,"
-		"  lease = lease + 1, leased_until = NULL"
+		"  lease = 0, leased_until = NULL"
 		" WHERE intent_id = $1 AND state IN ('waiting', 'idle')"
 		"   AND start_at <> $2",
 		{INT8OID, TIMESTAMPTZOID}
@@ -219,11 +219,12 @@ booking_store_tasks_due(text *tenant, TimestampTz now,
  * was.
  */
 bool
-booking_store_task_lease(const BookingTaskDue *due, TimestampTz now,
-						 TimestampTz until, BookingTaskReport report, void *arg)
+booking_store_task_lease(const BookingTaskDue *due, int64 lease,
+						 TimestampTz now, TimestampTz until,
+						 BookingTaskReport report, void *arg)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.task t SET lease = t.lease + 1, leased_until = $4,"
+		"UPDATE booking.task t SET lease = $5, leased_until = $4,"
 		"  tries = t.tries + 1"
 		"  FROM booking.intent i"
 		" WHERE t.task_id = $1 AND t.intent_id = $2 AND i.intent_id = $2"
@@ -232,9 +233,9 @@ booking_store_task_lease(const BookingTaskDue *due, TimestampTz now,
 		"   AND (t.leased_until IS NULL OR t.leased_until <= $3)"
 		" RETURNING i.tenant, i.principal, i.intent, t.task, t.lease, t.due_at,"
 		"  t.leased_until, t.start_at, t.tries, t.payload",
-		{INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+		{INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID}
 	};
-	Datum		values[4];
+	Datum		values[5];
 	Datum		columns[BOOKING_TASK_COLUMNS];
 	bool		nulls[BOOKING_TASK_COLUMNS];
 
@@ -242,6 +243,7 @@ booking_store_task_lease(const BookingTaskDue *due, TimestampTz now,
 	values[1] = Int64GetDatum(due->intent_id);
 	values[2] = TimestampTzGetDatum(now);
 	values[3] = TimestampTzGetDatum(until);
+	values[4] = Int64GetDatum(lease);
 	if (booking_plan_run(&plan, values, NULL, 0) == 0)
 		return false;
 	for (int i = 0; i < BOOKING_TASK_COLUMNS; i++)

@@ -49,7 +49,7 @@ extern void booking_store_task_move(int64 intent_id, TimestampTz start);
 extern BookingTaskDue *booking_store_tasks_due(text *tenant, TimestampTz now,
 											   const BookingTaskDue *after,
 											   int limit, int *count);
-extern bool booking_store_task_lease(const BookingTaskDue *due,
+extern bool booking_store_task_lease(const BookingTaskDue *due, int64 lease,
 									 TimestampTz now, TimestampTz until,
 									 BookingTaskReport report, void *arg);
 extern bool booking_store_task_done(const BookingIdentity *identity,
