@@ -30,7 +30,7 @@ $$;
 -- Nobody reads: nothing is written.
 SELECT FROM booking_claim('feed', 'ann', 'before', 'room', h(1, 2));
 SELECT FROM booking_cancel('feed', 'ann', 'before');
-SELECT same('nothing without a consumer', (SELECT count(*) FROM booking.change), 0);
+SELECT same('nothing without a consumer', (SELECT count(*) FROM booking.change WHERE tenant = 'feed'), 0);
 
 -- A consumer, twice the same.
 SELECT FROM booking_consumer_put('feed', 'crm');
@@ -207,6 +207,6 @@ DELETE FROM booking.consumer WHERE tenant = 'feed 2';
 SELECT FROM booking_claim('feed 2', 'ann', 'other 5', 'room', h(13, 14));
 SELECT same('nothing without a consumer', (SELECT count(*) FROM booking.change WHERE tenant = 'feed 2' AND intent = 'other 5'), 0);
 
-SELECT FROM booking.consumer, booking_consumer_remove(tenant, name);
-SELECT same('all gone', (SELECT count(*) FROM booking.change WHERE tenant <> 'feed 2'), 0);
+SELECT FROM booking.consumer, booking_consumer_remove(tenant, name) WHERE tenant LIKE 'feed%';
+SELECT same('all gone', (SELECT count(*) FROM booking.change WHERE tenant LIKE 'feed%' AND tenant <> 'feed 2'), 0);
 SELECT done();

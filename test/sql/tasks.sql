@@ -156,7 +156,7 @@ SELECT same('a proposal is not booked', take(1), 'ann s1 mail due 419 start 420 
 SELECT same('and only that', take(), NULL::text);
 SELECT FROM booking_approve('tasks', 'bob', 'ann', 's2', 1);
 SELECT same('approved', take(), 'ann s2 mail due 428 start 430 try 1 "new"');
-SELECT same('the other was dropped', (SELECT string_agg(concat_ws(' ', i.intent, t.task, t.state), ', ' ORDER BY 1) FROM booking.task t JOIN booking.intent i USING (intent_id)
+SELECT same('the other was dropped', (SELECT string_agg(concat_ws(' ', i.intent, t.task, t.state), ', ' ORDER BY i.intent) FROM booking.task t JOIN booking.intent i USING (intent_id)
 			WHERE i.intent IN ('s1', 's2')), 's1 mail dropped, s2 mail waiting');
 
 -- A proposal's task follows it from version to version, and waits for approval.
