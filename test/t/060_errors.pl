@@ -77,6 +77,7 @@ my %good = (
 	before => "'1 hour'",
 	payload => "'{}'",
 	lease => "'5 minutes'",
+	'task_done.lease' => '1',
 	four_eyes => 'false');
 
 my %arguments = (
@@ -246,7 +247,7 @@ foreach my $function (sort keys %arguments)
 		{
 			my ($value, $sqlstate, $what) = @$bad;
 			my $call = "SELECT * FROM booking_$function("
-			  . join(', ', map { "\"$_\" => " . ($_ eq $name ? $value : $good{$_}) } @names)
+			  . join(', ', map { "\"$_\" => " . ($_ eq $name ? $value : $good{"$function.$_"} // $good{$_}) } @names)
 			  . ')';
 			my $result = $session->try($call);
 			my $error = $result->{error} // { sqlstate => '00000', message => '' };
