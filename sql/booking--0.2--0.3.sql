@@ -200,11 +200,13 @@ CREATE TABLE booking.change (
 	during		tstzrange,
 	detail		jsonb NOT NULL,
 	CONSTRAINT change_pkey PRIMARY KEY (change_id),
-	CONSTRAINT change_position_key UNIQUE (tenant, "position"),
 	CONSTRAINT change_kind_check CHECK
 		(kind IN ('recorded', 'proposed', 'changed', 'moved')),
 	CONSTRAINT change_position_check CHECK ("position" >= 1)
 );
+-- two halves: what waits for a position is found in the order of writing
+CREATE UNIQUE INDEX change_position_idx ON booking.change (tenant, "position")
+	WHERE "position" IS NOT NULL;
 CREATE INDEX change_pending_idx ON booking.change (tenant, change_id)
 	WHERE "position" IS NULL;
 ALTER SEQUENCE booking.change_id_seq OWNED BY booking.change.change_id;

@@ -87,20 +87,19 @@ booking_store_changes_pending(text *tenant)
 
 /*
  * Give the next positions to at most limit changes, under the lock of the
- * feed.
+ * feed.  As elements of an array they are expected to be few, so they are
+ * looked up one by one however many changes there are.
  */
 void
 booking_store_changes_number(text *tenant, int limit)
 {
 	static BookingPlan plan = {
-		"WITH pending AS MATERIALIZED"
-		" (SELECT p.change_id, row_number() OVER (ORDER BY p.change_id) AS n"
-		"   FROM (SELECT c.change_id FROM booking.change c"
-		"     WHERE c.tenant = $1 AND c.\"position\" IS NULL"
-		"     ORDER BY c.change_id LIMIT $2) p),"
-		" numbered AS (UPDATE booking.change c"
+		"WITH numbered AS (UPDATE booking.change c"
 		"  SET \"position\" = f.last_position + p.n"
-		"  FROM pending p, booking.feed f"
+		"  FROM booking.feed f, unnest(ARRAY("
+		"   SELECT i.change_id FROM booking.change i"
+		"    WHERE i.tenant = $1 AND i.\"position\" IS NULL"
+		"    ORDER BY i.change_id LIMIT $2)) WITH ORDINALITY AS p (change_id, n)"
 		"  WHERE f.tenant = $1 AND c.change_id = p.change_id"
 		"  RETURNING c.\"position\")"
 		" UPDATE booking.feed f SET last_position = n.last"
