@@ -189,3 +189,323 @@ COMMENT ON PROCEDURE @extschema@.booking_sync_wait(text, text, jsonb) IS
 
 REVOKE ALL ON FUNCTION @extschema@.booking_sync(text, text) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE @extschema@.booking_sync_wait(text, text, jsonb) FROM PUBLIC;
+
+/* ------------------------------------------------------------------------
+ * Downstream: the change feed
+ *
+ * A change is written in the transaction that makes it, without a position.
+ * Positions are given by whoever reads, under a lock, to what has committed.
+ * ------------------------------------------------------------------------ */
+
+CREATE TABLE booking.feed (
+	tenant			text COLLATE "C" NOT NULL,
+	last_position	bigint NOT NULL DEFAULT 0,
+	CONSTRAINT feed_pkey PRIMARY KEY (tenant),
+	CONSTRAINT feed_position_check CHECK (last_position >= 0)
+);
+COMMENT ON TABLE booking.feed IS 'one row a tenant that ever had a consumer: how far its changes are numbered';
+COMMENT ON COLUMN booking.feed.tenant IS 'whose changes they are';
+COMMENT ON COLUMN booking.feed.last_position IS 'position given last; it never falls';
+
+CREATE TABLE booking.consumer (
+	tenant		text COLLATE "C" NOT NULL,
+	name		text COLLATE "C" NOT NULL,
+	created_at	timestamptz NOT NULL,
+	started		boolean NOT NULL DEFAULT false,
+	delivered	bigint NOT NULL,
+	acked		bigint NOT NULL,
+	CONSTRAINT consumer_pkey PRIMARY KEY (tenant, name),
+	CONSTRAINT consumer_position_check CHECK (acked >= 0 AND delivered >= acked)
+);
+COMMENT ON TABLE booking.consumer IS 'who reads the changes of a tenant, and how far; without one no change is written';
+COMMENT ON COLUMN booking.consumer.tenant IS 'whose changes are read';
+COMMENT ON COLUMN booking.consumer.name IS 'name within the tenant';
+COMMENT ON COLUMN booking.consumer.created_at IS 'when it was put';
+COMMENT ON COLUMN booking.consumer.started IS 'it has read since it was put: every change that commits from then on is in the feed';
+COMMENT ON COLUMN booking.consumer.delivered IS 'last position it was given';
+COMMENT ON COLUMN booking.consumer.acked IS 'last position it is done with; reading goes on behind it';
+
+CREATE SEQUENCE booking.change_id_seq;
+CREATE TABLE booking.change (
+	change_id	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.change_id_seq'),
+	"position"	bigint,
+	at			timestamptz NOT NULL,
+	intent_id	bigint NOT NULL,
+	revision	integer NOT NULL,
+	version		integer NOT NULL,
+	units		integer,
+	tenant		text COLLATE "C" NOT NULL,
+	principal	text COLLATE "C" NOT NULL,
+	intent		text COLLATE "C" NOT NULL,
+	kind		text COLLATE "C" NOT NULL,
+	disposition	text COLLATE "C" NOT NULL,
+	state		text COLLATE "C" NOT NULL,
+	remote		text COLLATE "C" NOT NULL,
+	event		text COLLATE "C" NOT NULL,
+	resources	text[] COLLATE "C",
+	during		tstzrange,
+	detail		jsonb NOT NULL,
+	CONSTRAINT change_pkey PRIMARY KEY (change_id),
+	CONSTRAINT change_kind_check CHECK
+		(kind IN ('recorded', 'proposed', 'changed', 'moved')),
+	CONSTRAINT change_position_check CHECK ("position" >= 1)
+);
+-- two halves: what waits for a position is found in the order of writing
+CREATE UNIQUE INDEX change_position_idx ON booking.change (tenant, "position")
+	WHERE "position" IS NOT NULL;
+CREATE INDEX change_pending_idx ON booking.change (tenant, change_id)
+	WHERE "position" IS NULL;
+ALTER SEQUENCE booking.change_id_seq OWNED BY booking.change.change_id;
+COMMENT ON TABLE booking.change IS 'feed of what happened to intents, for tenants with a consumer; kept until all of them have acknowledged it';
+COMMENT ON COLUMN booking.change.change_id IS 'order of writing; within an intent that of its revisions';
+COMMENT ON COLUMN booking.change."position" IS 'place in the tenant''s feed, from 1 without gaps; NULL until a reader after the commit gives it';
+COMMENT ON COLUMN booking.change.at IS 'when it was made; order by position, not by this';
+COMMENT ON COLUMN booking.change.intent_id IS 'intent that changed';
+COMMENT ON COLUMN booking.change.revision IS 'revision of the intent that this change made';
+COMMENT ON COLUMN booking.change.version IS 'number of the payload then; 0 for a tombstone known by identity alone';
+COMMENT ON COLUMN booking.change.units IS 'units of each resource';
+COMMENT ON COLUMN booking.change.tenant IS 'owner of the resources';
+COMMENT ON COLUMN booking.change.principal IS 'whose intent it is';
+COMMENT ON COLUMN booking.change.intent IS 'identity of the intent';
+COMMENT ON COLUMN booking.change.kind IS 'recorded (first), proposed (another payload), changed, or moved (by the calendar)';
+COMMENT ON COLUMN booking.change.disposition IS 'what was decided';
+COMMENT ON COLUMN booking.change.state IS 'where the intent was after it';
+COMMENT ON COLUMN booking.change.remote IS 'what was known of the newest provider operation';
+COMMENT ON COLUMN booking.change.event IS 'what was known of the provider''s event';
+COMMENT ON COLUMN booking.change.resources IS 'names of the resources';
+COMMENT ON COLUMN booking.change.during IS 'interval in [) form, without buffers';
+COMMENT ON COLUMN booking.change.detail IS 'reason, slot, supersedes, successor where there is one; no terms, no evidence, no free text';
+
+/* ------------------------------------------------------------------------
+ * Downstream: reminders
+ * ------------------------------------------------------------------------ */
+
+CREATE SEQUENCE booking.task_id_seq;
+CREATE TABLE booking.task (
+	task_id			bigint NOT NULL DEFAULT pg_catalog.nextval('booking.task_id_seq'),
+	intent_id		bigint NOT NULL,
+	lease			bigint NOT NULL DEFAULT 0,
+	created_at		timestamptz NOT NULL,
+	start_at		timestamptz NOT NULL,
+	due_at			timestamptz NOT NULL,
+	leased_until	timestamptz,
+	done_at			timestamptz,
+	tries			integer NOT NULL DEFAULT 0,
+	before			interval NOT NULL,
+	tenant			text COLLATE "C" NOT NULL,
+	task			text COLLATE "C" NOT NULL,
+	state			text COLLATE "C" NOT NULL,
+	payload			jsonb NOT NULL,
+	CONSTRAINT task_pkey PRIMARY KEY (task_id),
+	CONSTRAINT task_name_key UNIQUE (intent_id, task),
+	CONSTRAINT task_state_check CHECK (state IN ('waiting', 'idle', 'done', 'dropped')),
+	CONSTRAINT task_before_check CHECK
+		(before BETWEEN '0' AND '8784 hours'
+		 AND pg_catalog.date_part('day', before) = 0
+		 AND pg_catalog.date_part('month', before) = 0),
+	CONSTRAINT task_done_check CHECK ((done_at IS NOT NULL) = (state = 'done'))
+);
+CREATE INDEX task_due_idx ON booking.task (tenant, due_at, task_id)
+	WHERE state = 'waiting';
+ALTER SEQUENCE booking.task_id_seq OWNED BY booking.task.task_id;
+COMMENT ON TABLE booking.task IS 'reminders: what is due some time before a booking starts';
+COMMENT ON COLUMN booking.task.task_id IS 'internal number';
+COMMENT ON COLUMN booking.task.intent_id IS 'booking it belongs to; a reschedule hands it to the successor';
+COMMENT ON COLUMN booking.task.lease IS 'random number of the newest lease, 0 without one; what is done under another does not count';
+COMMENT ON COLUMN booking.task.created_at IS 'when it was first put';
+COMMENT ON COLUMN booking.task.start_at IS 'start of the booking, as last known';
+COMMENT ON COLUMN booking.task.due_at IS 'start_at less before';
+COMMENT ON COLUMN booking.task.leased_until IS 'whoever took it has it until then; NULL: nobody has';
+COMMENT ON COLUMN booking.task.done_at IS 'when it was reported done';
+COMMENT ON COLUMN booking.task.tries IS 'times it was taken';
+COMMENT ON COLUMN booking.task.before IS 'how long before the start it is due, of fixed length';
+COMMENT ON COLUMN booking.task.tenant IS 'owner of the booking';
+COMMENT ON COLUMN booking.task.task IS 'name within the intent';
+COMMENT ON COLUMN booking.task.state IS 'waiting: is or will be due; idle: the intent is not booked now; done; dropped: the booking is canceled';
+COMMENT ON COLUMN booking.task.payload IS 'what the caller wants to get back with it';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.feed', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.consumer', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.change', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.change_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.task', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.task_id_seq', '');
+
+/* ------------------------------------------------------------------------
+ * Downstream: functions and guards
+ * ------------------------------------------------------------------------ */
+
+CREATE TYPE @extschema@.booking_change AS (
+	"position"	bigint,
+	at			timestamptz,
+	tenant		text,
+	principal	text,
+	intent		text,
+	kind		text,
+	disposition	text,
+	state		text,
+	remote		text,
+	event		text,
+	version		integer,
+	revision	integer,
+	resources	text[],
+	during		tstzrange,
+	units		integer,
+	detail		jsonb
+);
+COMMENT ON TYPE @extschema@.booking_change IS 'one change of an intent, as consumers read it';
+COMMENT ON COLUMN @extschema@.booking_change."position" IS 'place in the tenant''s feed, from 1 without gaps';
+COMMENT ON COLUMN @extschema@.booking_change.at IS 'when it was made; order by position, not by this';
+COMMENT ON COLUMN @extschema@.booking_change.tenant IS 'owner of the resources';
+COMMENT ON COLUMN @extschema@.booking_change.principal IS 'whose intent it is';
+COMMENT ON COLUMN @extschema@.booking_change.intent IS 'identity of the intent';
+COMMENT ON COLUMN @extschema@.booking_change.kind IS 'recorded (first), proposed (another payload), changed, or moved (by the calendar)';
+COMMENT ON COLUMN @extschema@.booking_change.disposition IS 'what was decided';
+COMMENT ON COLUMN @extschema@.booking_change.state IS 'where the intent was after it';
+COMMENT ON COLUMN @extschema@.booking_change.remote IS 'what was known of the newest provider operation';
+COMMENT ON COLUMN @extschema@.booking_change.event IS 'what was known of the provider''s event';
+COMMENT ON COLUMN @extschema@.booking_change.version IS 'number of the payload then; 0 for a tombstone known by identity alone';
+COMMENT ON COLUMN @extschema@.booking_change.revision IS 'revision of the intent that this change made; with tenant, principal and intent it names the change for ever';
+COMMENT ON COLUMN @extschema@.booking_change.resources IS 'names of the resources';
+COMMENT ON COLUMN @extschema@.booking_change.during IS 'interval in [) form, without buffers';
+COMMENT ON COLUMN @extschema@.booking_change.units IS 'units of each resource';
+COMMENT ON COLUMN @extschema@.booking_change.detail IS 'reason, slot, supersedes, successor where there is one';
+
+CREATE TYPE @extschema@.booking_task AS (
+	tenant			text,
+	principal		text,
+	intent			text,
+	task			text,
+	lease			bigint,
+	due_at			timestamptz,
+	leased_until	timestamptz,
+	start_at		timestamptz,
+	tries			integer,
+	payload			jsonb
+);
+COMMENT ON TYPE @extschema@.booking_task IS 'a reminder that was taken';
+COMMENT ON COLUMN @extschema@.booking_task.tenant IS 'owner of the booking';
+COMMENT ON COLUMN @extschema@.booking_task.principal IS 'whose booking it is';
+COMMENT ON COLUMN @extschema@.booking_task.intent IS 'identity of the booking';
+COMMENT ON COLUMN @extschema@.booking_task.task IS 'name within the intent';
+COMMENT ON COLUMN @extschema@.booking_task.lease IS 'number of the lease, to give to booking_task_done';
+COMMENT ON COLUMN @extschema@.booking_task.due_at IS 'when it was due';
+COMMENT ON COLUMN @extschema@.booking_task.leased_until IS 'when others may take it';
+COMMENT ON COLUMN @extschema@.booking_task.start_at IS 'start of the booking';
+COMMENT ON COLUMN @extschema@.booking_task.tries IS 'times it was taken, this one included';
+COMMENT ON COLUMN @extschema@.booking_task.payload IS 'as put';
+
+CREATE FUNCTION @extschema@.booking_consumer_put(tenant text, name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_consumer_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_consumer_put(text, text) IS
+	'create a reader of a tenant''s changes; changes are written from then on';
+
+CREATE FUNCTION @extschema@.booking_consumer_remove(tenant text, name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_consumer_remove'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_consumer_remove(text, text) IS
+	'remove a reader of a tenant''s changes; with the last one the changes go too';
+
+CREATE FUNCTION @extschema@.booking_changes(
+	tenant text, name text, max integer DEFAULT 100)
+RETURNS SETOF @extschema@.booking_change
+AS 'MODULE_PATHNAME', 'booking_changes'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_changes(text, text, integer) IS
+	'the changes behind the last acknowledged one, in order';
+
+CREATE FUNCTION @extschema@.booking_consumer_ack(
+	tenant text, name text, "position" bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_consumer_ack'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_consumer_ack(text, text, bigint) IS
+	'be done with the changes up to a position that was delivered';
+
+CREATE FUNCTION @extschema@.booking_task_put(
+	tenant text, principal text, intent text, task text, before interval,
+	payload jsonb DEFAULT '{}')
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'booking_task_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_task_put(text, text, text, text, interval, jsonb) IS
+	'create or change a reminder of an intent, and return when it is due; NULL: never, the intent has ended';
+
+CREATE FUNCTION @extschema@.booking_task_take(
+	tenant text, max integer, lease interval)
+RETURNS SETOF @extschema@.booking_task
+AS 'MODULE_PATHNAME', 'booking_task_take'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_task_take(text, integer, interval) IS
+	'take reminders that are due, for as long as the lease';
+
+CREATE FUNCTION @extschema@.booking_task_done(
+	tenant text, principal text, intent text, task text, lease bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'booking_task_done'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_task_done(text, text, text, text, bigint) IS
+	'report a reminder done under a lease; false if the lease was lost, and with it the right to say so';
+
+REVOKE ALL ON FUNCTION @extschema@.booking_consumer_put(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_consumer_remove(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_changes(text, text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_consumer_ack(text, text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_task_put(text, text, text, text, interval, jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_task_take(text, integer, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_task_done(text, text, text, text, bigint) FROM PUBLIC;
+
+CREATE FUNCTION booking.guard_change()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'booking_guard_change_row' LANGUAGE C
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION booking.guard_change() IS 'keeps what a change says, and its position once it has one';
+REVOKE ALL ON FUNCTION booking.guard_change() FROM PUBLIC;
+
+CREATE FUNCTION booking.guard_feed()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'booking_guard_feed_row' LANGUAGE C
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION booking.guard_feed() IS 'keeps positions from being given twice';
+REVOKE ALL ON FUNCTION booking.guard_feed() FROM PUBLIC;
+
+CREATE TRIGGER guard
+	BEFORE UPDATE ON booking.change
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_change();
+ALTER TABLE booking.change ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.change
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_append_only();
+ALTER TABLE booking.change ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard
+	BEFORE UPDATE OR DELETE ON booking.feed
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_feed();
+ALTER TABLE booking.feed ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.feed
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_append_only();
+ALTER TABLE booking.feed ENABLE ALWAYS TRIGGER guard_truncate;
+
+-- not on an update of positions, which changes nothing that is remembered
+CREATE TRIGGER guard
+	BEFORE INSERT OR DELETE OR UPDATE OF tenant, name ON booking.consumer
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.consumer ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.consumer
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.consumer ENABLE ALWAYS TRIGGER guard_truncate;

@@ -635,7 +635,8 @@ saturated_accounts(void)
 }
 
 /*
- * Take the lock of an operation's intent without waiting.
+ * Take the lock of an operation's intent without waiting, and that of the
+ * intent it supersedes, which the outcome may end.
  */
 static bool
 try_lock_intent(const BookingLease *lease)
@@ -645,5 +646,8 @@ try_lock_intent(const BookingLease *lease)
 	identity.tenant = cstring_to_text(lease->operation.tenant);
 	identity.principal = cstring_to_text(lease->principal);
 	identity.intent = cstring_to_text(lease->intent);
-	return booking_lock_intent_try(&identity);
+	if (!booking_lock_intent_try(&identity))
+		return false;
+	identity.intent = lease->payload.supersedes;
+	return identity.intent == NULL || booking_lock_intent_try(&identity);
 }

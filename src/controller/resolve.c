@@ -140,6 +140,8 @@ read_intent(BookingCall *call, BookingRequest *request, BookingView *view,
 			booking_decide(result, view->denied ? "denied" : "unknown_intent", NULL);
 			return true;
 		}
+		/* the verdict may end it too */
+		view->predecessor_name = view->intent->payload.supersedes;
 	} while (booking_view_lock(call, request, view, ShareLock));
 	return false;
 }

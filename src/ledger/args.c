@@ -27,7 +27,6 @@
 
 static void check_label(const text *label, const char *name);
 static void check_distinct(text **labels, int count, const char *name);
-static Jsonb *bounded_jsonb(FunctionCallInfo fcinfo, int n, const char *name);
 
 /*
  * Refuse NULL.
@@ -193,6 +192,23 @@ booking_arg_positive(FunctionCallInfo fcinfo, int n, const char *name)
 }
 
 /*
+ * A jsonb value that is not NULL, within booking.max_terms.  The size is judged
+ * before a compressed or moved value is fetched.
+ */
+Jsonb *
+booking_arg_jsonb(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	if (toast_raw_datum_size(PG_GETARG_DATUM(n)) - VARHDRSZ >
+		(Size) booking_max_terms * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("argument \"%s\" is too large", name),
+				 errhint("The limit is %d kB (booking.max_terms).",
+						 booking_max_terms)));
+	return PG_GETARG_JSONB_P(n);
+}
+
+/*
  * The terms: bounded in size, and with an event a provider could be given.
  */
 Jsonb *
@@ -201,7 +217,7 @@ booking_arg_terms(FunctionCallInfo fcinfo, int n)
 	Jsonb	   *terms;
 
 	booking_arg_require(fcinfo, n, "terms");
-	terms = bounded_jsonb(fcinfo, n, "terms");
+	terms = booking_arg_jsonb(fcinfo, n, "terms");
 	booking_terms_check(terms);
 	return terms;
 }
@@ -212,7 +228,7 @@ booking_arg_terms(FunctionCallInfo fcinfo, int n)
 Jsonb *
 booking_arg_evidence(FunctionCallInfo fcinfo, int n)
 {
-	return PG_ARGISNULL(n) ? NULL : bounded_jsonb(fcinfo, n, "evidence");
+	return PG_ARGISNULL(n) ? NULL : booking_arg_jsonb(fcinfo, n, "evidence");
 }
 
 /*
@@ -329,21 +345,4 @@ check_distinct(text **labels, int count, const char *name)
 						 errhint("Use \"units\" to book several units of a resource.")));
 		}
 	}
-}
-
-/*
- * A jsonb value within booking.max_terms.  The size is judged before a
- * compressed or moved value is fetched.
- */
-static Jsonb *
-bounded_jsonb(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	if (toast_raw_datum_size(PG_GETARG_DATUM(n)) - VARHDRSZ >
-		(Size) booking_max_terms * 1024)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("argument \"%s\" is too large", name),
-				 errhint("The limit is %d kB (booking.max_terms).",
-						 booking_max_terms)));
-	return PG_GETARG_JSONB_P(n);
 }

@@ -24,6 +24,7 @@
 #define BOOKING_MAX_CAPACITY 32767
 #define BOOKING_MAX_REASON_BYTES 1000
 #define BOOKING_MAX_BUFFER_HOURS 744
+#define BOOKING_MAX_TASK_HOURS 8784
 
 /* first instant of 1970 and of 10000, in microseconds from 2000-01-01 UTC */
 #define BOOKING_FIRST_INSTANT \
@@ -52,6 +53,8 @@ extern int64 booking_arg_version(FunctionCallInfo fcinfo, int n,
 extern int32 booking_arg_positive(FunctionCallInfo fcinfo, int n,
 								  const char *name);
 extern Jsonb *booking_arg_terms(FunctionCallInfo fcinfo, int n);
+extern Jsonb *booking_arg_jsonb(FunctionCallInfo fcinfo, int n,
+								const char *name);
 extern Jsonb *booking_arg_evidence(FunctionCallInfo fcinfo, int n);
 extern text *booking_arg_supersedes(FunctionCallInfo fcinfo, int n,
 									const text *intent);

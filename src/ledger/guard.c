@@ -33,6 +33,8 @@ PG_FUNCTION_INFO_V1(booking_guard_permission_row);
 PG_FUNCTION_INFO_V1(booking_guard_role_binding_row);
 PG_FUNCTION_INFO_V1(booking_guard_resource_row);
 PG_FUNCTION_INFO_V1(booking_guard_cached_row);
+PG_FUNCTION_INFO_V1(booking_guard_change_row);
+PG_FUNCTION_INFO_V1(booking_guard_feed_row);
 
 static TriggerData *trigger_data(FunctionCallInfo fcinfo);
 static bool is_update(const TriggerData *trigger);
@@ -67,6 +69,8 @@ static const char *const intent_after_cancel[] = {
 static const char *const proposal_decision[] = {
 	"state", "decided_at", "decided_by", "decided_role", "reason"
 };
+
+static const char *const change_position[] = {"position"};
 
 static const char *const resource_identity[] = {
 	"resource_id", "tenant", "resource"
@@ -231,6 +235,54 @@ booking_guard_resource_row(PG_FUNCTION_ARGS)
 	id = heap_getattr(trigger->tg_trigtuple, SPI_fnumber(desc, "resource_id"),
 					  desc, &isnull);
 	booking_lock_resource(DatumGetInt64(id), ExclusiveLock);
+	return PointerGetDatum(trigger->tg_newtuple);
+}
+
+/*
+ * BEFORE UPDATE on booking.change: it gets a position, once.
+ */
+Datum
+booking_guard_change_row(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = trigger_data(fcinfo);
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	bool		isnull;
+
+	keep_all_but(trigger, change_position, lengthof(change_position),
+				 "what a change says is immutable");
+	(void) heap_getattr(trigger->tg_trigtuple, SPI_fnumber(desc, "position"),
+						desc, &isnull);
+	if (!isnull)
+		keep_columns(trigger, change_position, lengthof(change_position),
+					 "a position is given once");
+	return PointerGetDatum(trigger->tg_newtuple);
+}
+
+/*
+ * BEFORE UPDATE OR DELETE on booking.feed: a position that was given is never
+ * given again.
+ */
+Datum
+booking_guard_feed_row(PG_FUNCTION_ARGS)
+{
+	static const char *const last[] = {"last_position"};
+	TriggerData *trigger = trigger_data(fcinfo);
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	int			attnum = SPI_fnumber(desc, last[0]);
+	bool		old_null;
+	bool		new_null;
+	int64		old_last;
+	int64		new_last;
+
+	if (!is_update(trigger))
+		refuse(trigger, "positions would be given twice");
+	keep_all_but(trigger, last, lengthof(last), "a feed belongs to its tenant");
+	old_last = DatumGetInt64(heap_getattr(trigger->tg_trigtuple, attnum, desc,
+										  &old_null));
+	new_last = DatumGetInt64(heap_getattr(trigger->tg_newtuple, attnum, desc,
+										  &new_null));
+	if (!new_null && new_last < old_last)
+		refuse(trigger, "the last position of a feed never falls");
 	return PointerGetDatum(trigger->tg_newtuple);
 }
 

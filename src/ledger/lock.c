@@ -31,7 +31,8 @@ typedef enum BookingLockClass
 	BOOKING_LOCK_PERMISSION = 19266,
 	BOOKING_LOCK_INTENT = 19267,
 	BOOKING_LOCK_RESOURCE = 19268,
-	BOOKING_LOCK_WORKER = 19269
+	BOOKING_LOCK_WORKER = 19269,
+	BOOKING_LOCK_FEED = 19272
 } BookingLockClass;
 
 static void acquire(BookingLockClass class, uint64 key, LOCKMODE mode);
@@ -107,6 +108,45 @@ booking_lock_intent_try(const BookingIdentity *identity)
 						 intent_bucket(identity, identity->intent),
 						 BOOKING_LOCK_INTENT);
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Lock the feed of a tenant: give positions to its changes, or change who
+ * reads them.  Nothing that writes changes takes it.
+ */
+void
+booking_lock_feed(const text *tenant)
+{
+	acquire(BOOKING_LOCK_FEED,
+			hash_texts(tenant, NULL, NULL) % BOOKING_PERMISSION_BUCKETS,
+			ExclusiveLock);
+}
+
+/*
+ * Lock the feed of a tenant unless somebody has it; returns whether it is
+ * locked.
+ */
+bool
+booking_lock_feed_try(const text *tenant)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0,
+						 hash_texts(tenant, NULL, NULL) %
+						 BOOKING_PERMISSION_BUCKETS,
+						 BOOKING_LOCK_FEED);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Give the lock of a feed back, when nothing was done under it.
+ */
+void
+booking_unlock_feed(const text *tenant)
+{
+	release(BOOKING_LOCK_FEED,
+			hash_texts(tenant, NULL, NULL) % BOOKING_PERMISSION_BUCKETS,
+			ExclusiveLock);
 }
 
 /*

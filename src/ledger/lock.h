@@ -27,6 +27,9 @@ extern void booking_lock_permissions(const text *tenant, const text *principal,
 extern void booking_lock_intents(const BookingIdentity *identity,
 								 const text *predecessor);
 extern bool booking_lock_intent_try(const BookingIdentity *identity);
+extern void booking_lock_feed(const text *tenant);
+extern bool booking_lock_feed_try(const text *tenant);
+extern void booking_unlock_feed(const text *tenant);
 extern bool booking_lock_worker_try(void);
 extern int	booking_lock_worker_holder(void);
 extern void booking_unlock_intents(const BookingIdentity *identity,

@@ -127,7 +127,8 @@ booking_cache_add(const BookingCacheKey *key, void *value)
 	bool		found;
 	CacheEntry *entry;
 
-	if (cache_table == NULL || !make_key(key, buffer))
+	/* what would not be found again is not kept */
+	if (cache_table == NULL || cache_stale || !make_key(key, buffer))
 		return;
 	entry = cache_insert(cache_table, MemoryContextStrdup(cache_context, buffer),
 						 &found);

@@ -19,7 +19,8 @@ typedef enum BookingCacheKind
 	BOOKING_CACHE_PRINCIPAL = 'P',	/* tenant, principal */
 	BOOKING_CACHE_PERMISSION = 'p', /* tenant, principal, resource */
 	BOOKING_CACHE_FOUR_EYES = 'f',	/* tenant */
-	BOOKING_CACHE_BINDING = 'b' /* tenant */
+	BOOKING_CACHE_BINDING = 'b',	/* tenant */
+	BOOKING_CACHE_DOWNSTREAM = 'd' /* tenant */
 } BookingCacheKind;
 
 typedef struct BookingCacheKey

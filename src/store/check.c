@@ -233,6 +233,73 @@ static Rule rules[] = {
 			"  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
 			" WHERE c.relnamespace = to_regnamespace('booking')"
 			"   AND t.tgname IN ('guard', 'guard_truncate') AND t.tgenabled <> 'A'"
+	}},
+	{"consumer", {
+			"SELECT concat_ws('/', c.tenant, c.name), 'the consumer is beyond the positions given'"
+			"  FROM booking.consumer c"
+			"  LEFT JOIN booking.feed f ON f.tenant = c.tenant"
+			" WHERE f.tenant IS NULL OR c.delivered > f.last_position"
+	}},
+	{"feed", {
+			"SELECT f.tenant, 'positions that a consumer has not acknowledged are missing'"
+			"  FROM booking.feed f"
+			"  JOIN (SELECT tenant, min(acked) AS acked FROM booking.consumer"
+			"         GROUP BY tenant) k ON k.tenant = f.tenant"
+			" WHERE f.last_position - k.acked <>"
+			"  (SELECT count(*) FROM booking.change c"
+			"    WHERE c.tenant = f.tenant AND c.\"position\" > k.acked"
+			"      AND c.\"position\" <= f.last_position)"
+	}},
+	{"change", {
+			"SELECT c.change_id::text, 'the position of the change was not given by its feed'"
+			"  FROM booking.change c"
+			" WHERE c.\"position\" > coalesce((SELECT f.last_position"
+			"   FROM booking.feed f WHERE f.tenant = c.tenant), 0)"
+	}},
+	{"change", {
+			"SELECT c.change_id::text, 'the change is not one of its intent'"
+			"  FROM booking.change c"
+			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			"   WHERE i.intent_id = c.intent_id AND i.tenant = c.tenant"
+			"     AND i.principal = c.principal AND i.intent = c.intent"
+			"     AND i.revision >= c.revision)"
+	}},
+	{"change", {
+			"SELECT c.change_id::text, 'the changes of the intent are not in the order of its revisions'"
+			"  FROM (SELECT change_id, revision, \"position\","
+			"         lag(revision) OVER w AS earlier,"
+			"         lag(\"position\") OVER w AS earlier_position"
+			"          FROM booking.change"
+			"         WINDOW w AS (PARTITION BY intent_id ORDER BY change_id)) c"
+			" WHERE c.revision <= c.earlier"
+			"    OR c.\"position\" <= c.earlier_position"
+			"    OR c.\"position\" IS NOT NULL AND c.earlier IS NOT NULL"
+			"       AND c.earlier_position IS NULL"
+	}},
+	{"task", {
+			"SELECT t.task_id::text, 'the task belongs to no intent of its tenant'"
+			"  FROM booking.task t"
+			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			"   WHERE i.intent_id = t.intent_id AND i.tenant = t.tenant)"
+	}},
+	{"task", {
+			"SELECT t.task_id::text, 'the state of the task does not fit its intent'"
+			"  FROM booking.task t"
+			"  JOIN booking.intent i ON i.intent_id = t.intent_id"
+			" WHERE t.state <> 'done' AND t.state <> CASE"
+			"   WHEN i.state IN ('approved', 'committed', 'creating', 'created', 'unknown')"
+			"    THEN 'waiting'"
+			"   WHEN i.state IN ('conflict', 'canceling', 'canceled') THEN 'dropped'"
+			"   ELSE 'idle' END"
+	}},
+	{"task", {
+			"SELECT t.task_id::text, 'the task is not due when its booking says'"
+			"  FROM booking.task t"
+			"  JOIN booking.intent i ON i.intent_id = t.intent_id"
+			" WHERE t.due_at <> t.start_at - t.before"
+			"    OR i.state IN ('proposed', 'committed')"
+			"       AND t.state IN ('waiting', 'idle')"
+			"       AND t.start_at IS DISTINCT FROM lower(i.during)"
 	}}
 };
 

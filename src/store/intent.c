@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "store/change.h"
 #include "store/plan.h"
 #include "store/row.h"
 #include "store/store.h"
@@ -170,7 +171,10 @@ booking_store_intent_insert(const BookingIntentRow *row)
 	values[CHANGED_ROLE] = PointerGetDatum(row->role);
 	payload_bind(values, nulls, row->payload);
 
-	return booking_row_insert(&insert, values, nulls);
+	if (!booking_row_insert(&insert, values, nulls))
+		return false;
+	booking_store_downstream(row->intent_id, row->identity->tenant, "recorded");
+	return true;
 }
 
 /*
@@ -186,7 +190,7 @@ booking_store_intent_change(const BookingIntentChange *change)
 		" detail = $6, changed_role = $7, changed_at = $8,"
 		" remote = coalesce($9, remote), event = coalesce($10, event),"
 		" revision = revision + 1"
-		" WHERE intent_id = $1",
+		" WHERE intent_id = $1 RETURNING tenant",
 		{INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID,
 			TIMESTAMPTZOID, TEXTOID, TEXTOID}
 	};
@@ -207,6 +211,9 @@ booking_store_intent_change(const BookingIntentChange *change)
 					  cstring_to_text(change->event));
 	if (booking_plan_run(&plan, values, nulls, 0) != 1)
 		elog(ERROR, "intent " INT64_FORMAT " vanished", change->intent_id);
+	booking_store_downstream(change->intent_id,
+							 DatumGetTextPP(booking_plan_column(0, 1, NULL)),
+							 "changed");
 }
 
 /*
@@ -225,7 +232,7 @@ booking_store_intent_repropose(int64 intent_id, int32 version,
 		" changed_at = $5, revision = revision + 1, resources = $6,"
 		" expected_versions = $7, slot = $8, during = $9, units = $10,"
 		" terms = $11, supersedes = $12"
-		" WHERE intent_id = $1",
+		" WHERE intent_id = $1 RETURNING tenant",
 		{INT8OID, INT4OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID,
 			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID}
 	};
@@ -249,6 +256,9 @@ booking_store_intent_repropose(int64 intent_id, int32 version,
 	}
 	if (booking_plan_run(&plan, values, nulls, 0) != 1)
 		elog(ERROR, "intent " INT64_FORMAT " vanished", intent_id);
+	booking_store_downstream(intent_id,
+							 DatumGetTextPP(booking_plan_column(0, 1, NULL)),
+							 "proposed");
 }
 
 /*

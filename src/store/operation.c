@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "store/change.h"
 #include "store/operation.h"
 #include "store/plan.h"
 
@@ -182,7 +183,7 @@ booking_store_lease_read(int64 operation_id)
 	static BookingPlan plan = {
 		"SELECT " OPERATION_COLUMNS ", i.principal, i.intent, i.state, i.during,"
 		" i.terms, p.body, a.provider, a.base_url, c.remote_id, s.sealed,"
-		" s.secret"
+		" s.secret, i.supersedes"
 		"  FROM booking.operation o"
 		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 		"  JOIN booking.account a"
@@ -219,6 +220,7 @@ booking_store_lease_read(int64 operation_id)
 	lease->remote_id = column_cstring(0, first + 8);
 	lease->sealed = DatumGetBool(booking_plan_column(0, first + 9, NULL));
 	lease->secret = column_bytea(0, first + 10);
+	payload->supersedes = (text *) booking_plan_pointer(0, first + 11);
 	return lease;
 }
 
@@ -292,7 +294,8 @@ booking_store_operations_recover(TimestampTz now)
 		"  remote = 'pending_reconciliation', event = 'unknown',"
 		"  revision = revision + 1, changed_at = $1, changed_role = current_user"
 		"  FROM o WHERE i.intent_id = o.intent_id"
-		"   AND i.state IN ('creating', 'canceling')",
+		"   AND i.state IN ('creating', 'canceling')"
+		" RETURNING i.intent_id, i.tenant",
 		{TIMESTAMPTZOID}
 	};
 	static BookingPlan checked = {
@@ -307,9 +310,21 @@ booking_store_operations_recover(TimestampTz now)
 	};
 	Datum		values[1];
 	int			count;
+	int64	   *intents;
+	text	  **tenants;
 
 	values[0] = TimestampTzGetDatum(now);
 	count = (int) booking_plan_run(&sent, values, NULL, 0);
+	intents = palloc_array(int64, count + 1);
+	tenants = palloc_array(text *, count + 1);
+	for (int i = 0; i < count; i++)
+	{
+		intents[i] = DatumGetInt64(booking_plan_column(i, 1, NULL));
+		tenants[i] = DatumGetTextPP(booking_plan_column(i, 2, NULL));
+	}
+	for (int i = 0; i < count; i++)
+		booking_store_downstream(intents[i], tenants[i], "changed");
+
 	count += (int) booking_plan_run(&checked, values, NULL, 0);
 	count += (int) booking_plan_run(&looked, values, NULL, 0);
 	return count;

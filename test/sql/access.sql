@@ -79,6 +79,13 @@ INSERT INTO test.call (statement, answers) VALUES
 ($$booking_calendar_remove('access', 'cal')$$, false),
 ($$booking_resolve('access', 'ann', 'x', 'absent', '{}')$$, true),
 ($$booking_release('access', 'ann', 'x', 'why')$$, true),
+($$booking_consumer_put('access', 'con')$$, false),
+($$booking_consumer_remove('access', 'con')$$, false),
+($$booking_changes('access', 'con')$$, false),
+($$booking_consumer_ack('access', 'con', 0)$$, false),
+($$booking_task_put('access', 'ann', 'x', 'remind', '1 hour')$$, false),
+($$booking_task_take('access', 10, '1 hour')$$, false),
+($$booking_task_done('access', 'ann', 'x', 'remind', 1)$$, false),
 ($$booking_arm()$$, false),
 ($$booking_worker_status()$$, false);
 
@@ -182,13 +189,15 @@ SELECT fails(r || ': ' || v, format(v, r), '42501', hinted => false)
   FROM unnest(ARRAY['booking.tenant', 'booking.resource', 'booking.slot', 'booking.permission', 'booking.role_binding',
 					'booking.intent', 'booking.proposal', 'booking.reservation', 'booking.audit_entry', 'booking.audit',
 					'booking.site', 'booking.account', 'booking.credential', 'booking.calendar', 'booking.operation', 'booking.attempt',
-					'booking.account_check', 'booking.recovery', 'booking.cursor', 'booking.sync_request', 'booking.event', 'booking.conflict']) r,
+					'booking.account_check', 'booking.recovery', 'booking.cursor', 'booking.sync_request', 'booking.event', 'booking.conflict',
+					'booking.feed', 'booking.consumer', 'booking.change', 'booking.task']) r,
 	   unnest(ARRAY['SELECT * FROM %s', 'SELECT count(*) FROM %s', 'DELETE FROM %s', 'INSERT INTO %s DEFAULT VALUES', 'TRUNCATE %s', 'LOCK %s']) v
  WHERE r NOT IN ('booking.audit', 'booking.recovery') OR v NOT LIKE 'TRUNCATE%';
 SELECT fails(s, format('SELECT nextval(%L)', s), '42501', hinted => false)
   FROM unnest(ARRAY['booking.resource_id_seq', 'booking.intent_id_seq', 'booking.audit_id_seq',
 					'booking.operation_id_seq', 'booking.attempt_id_seq', 'booking.account_check_id_seq',
-					'booking.calendar_id_seq', 'booking.sync_request_id_seq', 'booking.event_row_id_seq', 'booking.conflict_id_seq']) s;
+					'booking.calendar_id_seq', 'booking.sync_request_id_seq', 'booking.event_row_id_seq', 'booking.conflict_id_seq',
+					'booking.change_id_seq', 'booking.task_id_seq']) s;
 SELECT fails('no trigger of one''s own', 'CREATE TRIGGER t BEFORE INSERT ON booking.intent FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 			 '42501', hinted => false);
 SELECT fails('nothing of one''s own in the schema', 'CREATE TABLE booking.x ()', '42501', hinted => false);

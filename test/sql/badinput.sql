@@ -19,6 +19,7 @@ SELECT FROM booking_account_put('badinput', 'acc', 'caldav', 'https://calendar.e
 SELECT FROM booking_account_put('badinput', 'spare', 'caldav', 'https://calendar.example.org/dav/');
 SELECT FROM booking_resource_put('badinput', 'shown');
 SELECT FROM booking_calendar_put('badinput', 'cal', 'acc', '/user/cal/', 'shown');
+SELECT FROM booking_consumer_put('badinput', 'con');
 CREATE ROLE regress_booking_badinput;
 
 -- Arguments by kind, with a value that is right.  The call is made with all
@@ -60,7 +61,14 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_sync_wait', $$tenant label 'badinput', calendar label 'cal', result any NULL$$),
 	('booking_resolve', $$tenant label 'badinput', principal label 'p', intent label 'x', verdict verdict 'exists', evidence evidence! '{}'$$),
 	('booking_release', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
-	('booking_free', $$tenant label 'badinput', principal label 'p', resources labels ARRAY['r'], within range h(9,18), duration duration '1h', step step NULL, units units 1$$)
+	('booking_free', $$tenant label 'badinput', principal label 'p', resources labels ARRAY['r'], within range h(9,18), duration duration '1h', step step NULL, units units 1$$),
+	('booking_consumer_put', $$tenant label 'badinput', name label 'con'$$),
+	('booking_consumer_remove', $$tenant label 'badinput', name label 'con'$$),
+	('booking_consumer_ack', $$tenant label 'badinput', name label 'con', position position 0$$),
+	('booking_changes', $$tenant label 'badinput', name label 'con', max max 10$$),
+	('booking_task_put', $$tenant label 'badinput', principal label 'p', intent label 'prop', task label 'remind', before before '1h', payload payload '{}'$$),
+	('booking_task_take', $$tenant label 'badinput', max max 10, lease lease '1h'$$),
+	('booking_task_done', $$tenant label 'badinput', principal label 'p', intent label 'prop', task label 'remind', lease version 1$$)
 	) f (function, arguments)
  CROSS JOIN LATERAL regexp_split_to_table(f.arguments, ', ') WITH ORDINALITY s (part, k)
  CROSS JOIN LATERAL regexp_match(s.part, '^(\S+) (\S+) (.+)$') a (word)
@@ -95,7 +103,7 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('label label? labels', '201 bytes', $$repeat('x', 201)$$, '22023'),
 ('label label? labels', '201 bytes, 101 characters', $$repeat(U&'\00e9', 100) || 'x'$$, '22023'),
 ('label label? labels', '1 MB', $$repeat('x', 1048576)$$, '22023'),
-('label labels role unrole range units version boolean! terms reason duration number! max provider credential remote use verdict evidence!', 'NULL', 'NULL', '22004'),
+('label labels role unrole range units version boolean! terms reason duration number! max provider credential remote use verdict evidence! position before lease payload', 'NULL', 'NULL', '22004'),
 ('units', '0', '0', '22023'),
 ('units', '-1', '-1', '22023'),
 ('units', 'least integer', '-2147483648', '22023'),
@@ -119,9 +127,19 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('hold duration step', 'zero', $$'0'$$, '22023'),
 ('hold duration step', 'negative', $$'-1 second'$$, '22023'),
 ('hold duration step', 'a month', $$'1 month'$$, '22023'),
-('terms evidence evidence! settings credential', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
-('terms evidence evidence! settings credential', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
-('terms evidence evidence!', 'many small values', $$(SELECT jsonb_agg(n) FROM generate_series(1, 20000) n)$$, '54000'),
+('position', '-1', '-1', '22023'),
+('position', '-2^63', '-9223372036854775808', '22023'),
+('before lease', 'negative', $$'-1 second'$$, '22023'),
+('before lease', 'a day', $$'1 day'$$, '22023'),
+('before lease', 'a month', $$'1 month'$$, '22023'),
+('before lease', 'no fixed length', $$'1 month -30 days'$$, '22023'),
+('before', 'more than 366 days', $$'8784 hours 1 microsecond'$$, '22023'),
+('lease', 'zero', $$'0'$$, '22023'),
+('lease', 'more than 31 days', $$'744 hours 1 microsecond'$$, '22023'),
+('max', '1001', '1001', '22023'),
+('terms evidence evidence! settings credential payload', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
+('terms evidence evidence! settings credential payload', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
+('terms evidence evidence! payload', 'many small values', $$(SELECT jsonb_agg(n) FROM generate_series(1, 20000) n)$$, '54000'),
 ('reason', 'empty', $$''$$, '22023'),
 ('reason', 'too long', $$repeat('x', 1001)$$, '22023'),
 ('role', 'unknown role', $$'regress booking nobody'$$, '42704'),
@@ -207,6 +225,8 @@ SET client_min_messages = error;
 -- for another reason.
 SELECT same('right values: ' || f, sqlstate_of(format('DO $d$ BEGIN PERFORM (%s); RAISE SQLSTATE ''TT001''; END $d$',
 			CASE f WHEN 'booking_list' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
+				   WHEN 'booking_changes' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
+				   WHEN 'booking_task_take' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_free' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   ELSE call_with(f, '', '') END)), 'TT001')
   FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function NOT IN ('booking_account_check', 'booking_sync_wait')) x ORDER BY f COLLATE "C";
@@ -337,6 +357,11 @@ SELECT fails('removed of nothing', $$SELECT booking_credential_remove('badinput'
 SELECT fails('calendar of nothing', $$SELECT booking_calendar_put('badinput', 'c', 'new', '/c/')$$, '42704', 'account');
 SELECT fails('calendar for nothing', $$SELECT booking_calendar_put('badinput', 'c', 'acc', '/c/', 'rr')$$, '42704', 'resource');
 SELECT fails('no such calendar', $$SELECT booking_calendar_remove('badinput', 'c')$$, '42704', 'calendar');
+SELECT fails('no such consumer', $$SELECT booking_changes('badinput', 'con 2')$$, '42704', 'consumer');
+SELECT fails('consumer of another tenant', $$SELECT booking_changes('badinputs', 'con')$$, '42704', 'consumer');
+SELECT fails('acknowledged by no consumer', $$SELECT booking_consumer_ack('badinput', 'con 2', 0)$$, '42704', 'consumer');
+SELECT fails('acknowledged before it is read', $$SELECT booking_consumer_ack('badinput', 'con', 9223372036854775807)$$, '55000', 'position');
+SELECT fails('task of no intent', $$SELECT booking_task_put('badinput', 'p', 'nothing', 'remind', '1h')$$, '42704', 'intent');
 SELECT fails('in an unknown tenant', $$SELECT booking_permit('badinputs', 'p', 'r', false)$$, '42704', 'resource');
 
 -- A misspelt setting is an error, and the settings are for superusers.

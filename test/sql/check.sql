@@ -39,6 +39,16 @@ SELECT FROM booking_claim('check', 'p', 'new', 'desk', h(21, 22), supersedes => 
 SELECT FROM booking_override('check', 'p', 'over', 'desk', h(21, 22), 1, '{}', 'why');
 SELECT FROM booking_cancel('check', 'p', 'tomb');
 SELECT FROM booking_claim_slot('check', 'p', 'slot', 'room', 'slot', 1);
+SELECT FROM booking_consumer_put('check', 'c1');
+SELECT FROM booking_consumer_put('check', 'c2');
+SELECT FROM booking_claim('check', 'p', 'fed', 'desk', h(30, 31));
+SELECT FROM booking_claim('check', 'p', 'fed 2', 'desk', h(31, 32), supersedes => 'fed');
+SELECT FROM booking_cancel('check', 'p', 'fed 2');
+SELECT FROM booking_claim('check', 'p', 'fed 3', 'desk', h(30, 31));
+SELECT FROM booking_changes('check', 'c1', 4);
+SELECT FROM booking_consumer_ack('check', 'c1', 2);
+SELECT FROM booking_task_put('check', 'p', 'single', 'remind', '1 hour');
+SELECT FROM booking_task_put('check', 'p', 'open', 'remind', '1 hour');
 SELECT same('all is well', (SELECT count(*) FROM booking_check()), 0);
 
 SELECT count(*) AS constraints FROM pg_constraint WHERE connamespace = 'booking'::regnamespace \gset
@@ -140,13 +150,36 @@ INSERT INTO test.plant (object, what, statement) VALUES
 ('', 'none of the proposals of a booking approved', 'UPDATE booking.proposal SET state = ''displaced'' WHERE intent_id = id(''approved'')'),
 -- inventory
 ('slot', 'a slot of no resource', 'UPDATE booking.slot SET resource = ''nowhere'' WHERE tenant = ''check'''),
-('permission', 'a permission for no resource', 'UPDATE booking.permission SET resource = ''nowhere'' WHERE tenant = ''check'' AND resource = ''room''');
+('permission', 'a permission for no resource', 'UPDATE booking.permission SET resource = ''nowhere'' WHERE tenant = ''check'' AND resource = ''room'''),
+-- the feed
+('consumer', 'a consumer that was given what there is not', 'UPDATE booking.consumer SET delivered = 99 WHERE tenant = ''check'' AND name = ''c1'''),
+('consumer', 'a consumer without a feed', 'DELETE FROM booking.feed WHERE tenant = ''check'''),
+('feed', 'a change that nobody has read is gone', 'DELETE FROM booking.change WHERE tenant = ''check'' AND "position" = 3'),
+('feed', 'a change that one has not read is gone', 'DELETE FROM booking.change WHERE tenant = ''check'' AND "position" = 1'),
+('feed', 'positions skipped', 'UPDATE booking.feed SET last_position = 5 WHERE tenant = ''check'''),
+('change', 'a position that was not given', 'UPDATE booking.change SET "position" = 99 WHERE tenant = ''check'' AND "position" IS NULL'),
+('change', 'a change of no intent', 'UPDATE booking.change SET intent_id = 900000000 WHERE tenant = ''check'' AND "position" = 1'),
+('change', 'a change of another intent', 'UPDATE booking.change SET intent = ''single'' WHERE tenant = ''check'' AND "position" = 1'),
+('change', 'a change that never was', 'UPDATE booking.change SET revision = 9 WHERE tenant = ''check'' AND "position" = 1'),
+('change', 'a change twice', 'UPDATE booking.change SET revision = 1 WHERE tenant = ''check'' AND revision = 2'),
+('change', 'a change numbered before an earlier one', 'UPDATE booking.change SET "position" = NULL WHERE tenant = ''check'' AND "position" = 1'),
+-- tasks
+('task', 'a task of no intent', 'UPDATE booking.task SET intent_id = 900000000 WHERE intent_id = id(''single'')'),
+('task', 'a task of another tenant', 'UPDATE booking.task SET tenant = ''check 2'' WHERE intent_id = id(''single'')'),
+('task', 'a task of a canceled booking', 'UPDATE booking.task SET intent_id = id(''gone'') WHERE intent_id = id(''single'')'),
+('task', 'a task that waits for what is not booked', 'UPDATE booking.task SET state = ''waiting'' WHERE intent_id = id(''open'')'),
+('task', 'a booking''s task that does not wait', 'UPDATE booking.task SET state = ''idle'' WHERE intent_id = id(''single'')'),
+('task', 'a task dropped with its booking standing', 'UPDATE booking.task SET state = ''dropped'' WHERE intent_id = id(''single'')'),
+('task', 'a task due at another time', 'UPDATE booking.task SET due_at = due_at + interval ''1 hour'' WHERE intent_id = id(''single'')'),
+('task', 'a task of another start', 'UPDATE booking.task SET start_at = start_at + interval ''1 hour'', due_at = due_at + interval ''1 hour'' WHERE intent_id = id(''single'')');
 
 -- All that would keep such rows out is away while they are tried.
 BEGIN;
 ALTER TABLE booking.intent DISABLE TRIGGER guard;
 ALTER TABLE booking.proposal DISABLE TRIGGER guard;
 ALTER TABLE booking.resource DISABLE TRIGGER guard;
+ALTER TABLE booking.feed DISABLE TRIGGER guard;
+ALTER TABLE booking.change DISABLE TRIGGER guard;
 ALTER TABLE booking.slot DISABLE TRIGGER ALL;
 DROP INDEX booking.proposal_approved_idx;
 DO $$

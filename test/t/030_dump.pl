@@ -92,6 +92,15 @@ SELECT booking_claim('blue', 'ada', 'beater', 'room', tstzrange('2030-03-05 12:0
 SELECT booking_approve('blue', 'ada', 'ada', 'beaten', 1);
 -- beyond the capacity on purpose
 SELECT booking_override('blue', 'ada', 'override', 'class', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'), 2, '{}', 'the boss said so');
+-- changes read, acknowledged and waiting; reminders done, taken, dropped and idle
+SELECT booking_consumer_put('blue', c) FROM unnest(ARRAY['crm', 'mail']) c;
+SELECT booking_claim('blue', 'ada', 'told ' || i, 'class', tstzrange('2020-03-06 08:00+00', '2020-03-06 09:00+00')) FROM generate_series(1, 3) i;
+SELECT count(*) FROM booking_changes('blue', 'crm', 2);
+SELECT booking_consumer_ack('blue', 'crm', 1);
+SELECT booking_task_put('blue', 'ada', i, 'mail', '90 minutes', '{"note": "tab\t \\"}') FROM unnest(ARRAY['told 1', 'told 2', 'told 3', 'slot', 'open']) i;
+SELECT booking_task_done('blue', 'ada', intent, task, lease) FROM booking_task_take('blue', 1, '1 hour');
+SELECT count(*) FROM booking_task_take('blue', 1, '1 hour');
+SELECT booking_cancel('blue', 'ada', 'told 3');
 
 -- what users add around it
 GRANT USAGE ON SCHEMA booking TO reader;

@@ -71,6 +71,13 @@ my %good = (
 	zone => "'UTC'",
 	fold => "'first'",
 	allowed => 'true',
+	name => "'reader'",
+	position => '0',
+	task => "'remind'",
+	before => "'1 hour'",
+	payload => "'{}'",
+	lease => "'5 minutes'",
+	'task_done.lease' => '1',
 	four_eyes => 'false');
 
 my %arguments = (
@@ -97,7 +104,14 @@ my %arguments = (
 	free => 'tenant principal resources within duration step units',
 	at => 'local zone fold',
 	bind_role => 'role tenant',
-	unbind_role => 'role tenant');
+	unbind_role => 'role tenant',
+	consumer_put => 'tenant name',
+	consumer_remove => 'tenant name',
+	consumer_ack => 'tenant name position',
+	changes => 'tenant name max',
+	task_put => 'tenant principal intent task before payload',
+	task_take => 'tenant max lease',
+	task_done => 'tenant principal intent task lease');
 
 my $long = 'x' x 201;
 my @bad_label = (
@@ -162,7 +176,7 @@ my @bad_resources = (
 	[ "(SELECT array_agg('r' || i) FROM generate_series(1, 101) i)", '54000', '101 of them' ]);
 
 my %bad = (
-	(map { $_ => [ @null, @bad_label ] } qw(tenant principal approver intent resource slot)),
+	(map { $_ => [ @null, @bad_label ] } qw(tenant principal approver intent resource slot name task)),
 	supersedes => [ @bad_label, [ "'new'", '22023', 'the intent itself' ] ],
 	role => [ @null, [ "'nobody such'", '42704', 'unknown' ] ],
 	during => \@bad_range,
@@ -196,7 +210,11 @@ my %bad = (
 	fold => [ [ "'third'", '22023', 'unknown' ] ],
 	buffer_before => \@bad_buffer,
 	buffer_after => \@bad_buffer,
-	resources => \@bad_resources);
+	resources => \@bad_resources,
+	position => [ @null, [ '-1', '22023', 'negative' ] ],
+	before => [ @null, @bad_buffer[ 0 .. 2 ], [ "'8785 hours'", '22023', 'too long' ] ],
+	lease => [ @null, @bad_duration, [ "'745 hours'", '22023', 'too long' ] ],
+	payload => [ @null, @bad_json ]);
 
 # What is different in single functions.
 my %special = (
@@ -210,6 +228,7 @@ my %special = (
 	(map { $_ => [ [ 'NULL', '22004', 'NULL' ], @bad_version ] }
 		  qw(claim_slot.expected_version propose_slot.expected_version
 		  cancel_exact_slot.expected_version)),
+	'task_done.lease' => [ @null, [ '0', '22023', 'zero' ], [ '-1', '22023', 'negative' ] ],
 	'free.resources' => [ @bad_resources[ 0 .. $#bad_resources ] ]);
 
 # Errors that come from PostgreSQL's own input functions, before the call.
@@ -228,7 +247,7 @@ foreach my $function (sort keys %arguments)
 		{
 			my ($value, $sqlstate, $what) = @$bad;
 			my $call = "SELECT * FROM booking_$function("
-			  . join(', ', map { "$_ => " . ($_ eq $name ? $value : $good{$_}) } @names)
+			  . join(', ', map { "\"$_\" => " . ($_ eq $name ? $value : $good{"$function.$_"} // $good{$_}) } @names)
 			  . ')';
 			my $result = $session->try($call);
 			my $error = $result->{error} // { sqlstate => '00000', message => '' };
@@ -274,6 +293,10 @@ foreach my $case (
 	[ "booking_at('2030-03-31 02:30', 'Europe/Berlin')", '22008', 'local' ],
 	[ "booking_at('2030-10-27 02:30', 'Europe/Berlin')", '22008', 'local' ],
 	[ "booking_at('2030-03-31 02:30', 'Europe/Berlin', 'first')", '22008', 'local' ],
+	[ "booking_changes('acme', 'nobody')", '42704', 'consumer' ],
+	[ "booking_consumer_ack('acme', 'nobody', 0)", '42704', 'consumer' ],
+	[ "booking_task_put('acme', 'ada', 'nothing', 'remind', '1 hour')", '42704', 'intent' ],
+	[ "booking_task_put('acme', 'zoe', 'used', 'remind', '1 hour')", '42501', 'permission' ],
 	[ "booking_list('acme', 'zoe')", '42501', 'permission' ],
 	[ "booking_free('acme', 'ada', '{nowhere}', $good_range, '1 hour')", '42501', 'permission' ])
 {

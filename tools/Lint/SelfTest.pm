@@ -257,7 +257,7 @@ my %samples = (
 		good => {
 			'sql/a.sql' => "CREATE TABLE booking.a (\n\tb\t\ttext,\n\tCONSTRAINT x CHECK (b > '')\n);\n"
 			  . "COMMENT ON TABLE booking.a IS 'x';\nCOMMENT ON COLUMN booking.a.b IS 'y';\n"
-			  . "CREATE FUNCTION \@extschema\@.f(\n\tone text, two integer\n\tDEFAULT 1)\nRETURNS void\nLANGUAGE C;\n"
+			  . "CREATE FUNCTION \@extschema\@.f(\n\tone text, \"two\" integer\n\tDEFAULT 1)\nRETURNS void\nLANGUAGE C;\n"
 			  . "COMMENT ON FUNCTION \@extschema\@.f(text, integer) IS\n\t'z';\n"
 		},
 		bad => [

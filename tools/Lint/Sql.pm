@@ -149,7 +149,7 @@ sub functions
 			$argument =~ s/^ | $//g;
 			next if $argument =~ /^OUT /;
 			$argument =~ s/^(?:IN |INOUT |VARIADIC )//;
-			push @types, $argument =~ /^\w+ (.+)$/ ? $1 : $argument;
+			push @types, $argument =~ /^(?:\w+|"\w+") (.+)$/ ? $1 : $argument;
 		}
 		push @functions,
 		  [
