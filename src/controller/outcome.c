@@ -169,8 +169,8 @@ refused(BookingCall *call, const BookingOperation *operation, bool lookup,
 
 /*
  * The event is ours, and not as wanted.  A cancel that has not happened is
- * sent again, unless the provider refuses to do it.  A conditional update that met other people's edit did not
- * happen.  All else is for a person to judge.
+ * sent again, unless the provider refuses to do it.  A conditional update that
+ * met other people's edit did not happen.  All else is for a person to judge.
  */
 static void
 met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
@@ -413,7 +413,7 @@ booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
 	change.state = canceling ? "dropped" : "waiting";
 	change.next_at = next_at;
 	change.epoch = operation->epoch;
-	change.tries = operation->tries + 1;
+	change.tries = settled ? 0 : operation->tries + 1;
 	change.uncertain = operation->uncertain && !settled;
 	change.now = call->now;
 	booking_store_operation_change(&change);

@@ -66,7 +66,8 @@ typedef enum RoundResult
 	ROUND_WORKED
 } RoundResult;
 
-static bool become_worker(void);
+static void on_terminate(SIGNAL_ARGS);
+static bool become_worker(bool *present);
 static bool extension_present(void);
 static RoundResult work_round(bool recovered);
 static RoundResult enter_extension(void);
@@ -75,7 +76,8 @@ static void record_outcomes(void);
 static long wait_time(RoundResult result);
 static void report_state(RoundResult result);
 static bool idle_too_long(void);
-static void run_loop(BookingHttpEngine *engine);
+static void leave(BookingWorkerEnd end) pg_attribute_noreturn();
+static BookingWorkerEnd run_loop(BookingHttpEngine *engine);
 static RoundResult after_error(void);
 static const char *unfit(void);
 
@@ -93,45 +95,64 @@ booking_worker_main(Datum arg)
 {
 	Oid			database = DatumGetObjectId(arg);
 	BookingHttpEngine *engine;
+	bool		present;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, die);
+	pqsignal(SIGTERM, on_terminate);
 	BackgroundWorkerUnblockSignals();
 	if (booking_shared_worker_attach(database) != 0)
-		proc_exit(0);
+		leave(BOOKING_END_LEFT);
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	pgstat_report_appname("booking worker");
 	booking_session_init();
 
-	if (!become_worker())
-		proc_exit(0);
+	if (!become_worker(&present))
+		leave(present ? BOOKING_END_LEFT : BOOKING_END_NOTHING);
 	booking_shared_worker_report(BOOKING_WORKER_IDLE, 0, NULL);
 	engine = booking_http_create();
 	booking_dispatch_init(engine);
 	booking_account_check_init(engine);
-	run_loop(engine);
+	leave(run_loop(engine));
+}
+
+/*
+ * SIGTERM: as any backend, but the launcher is told that it was meant.
+ */
+static void
+on_terminate(SIGNAL_ARGS)
+{
+	booking_shared_worker_ending(BOOKING_END_TERMINATED);
+	die(postgres_signal_arg);
+}
+
+/*
+ * End the process, and tell the launcher how.
+ */
+static void
+leave(BookingWorkerEnd end)
+{
+	booking_shared_worker_ending(end);
 	proc_exit(0);
 }
 
 /*
  * Find the extension and take the lock of the one worker; false if there is
- * nothing to do here.  An earlier worker that is just ending may still have
+ * none, or nothing to do here.  An earlier worker that is just ending may still have
  * the lock, so it is asked for a few times.
  */
 static bool
-become_worker(void)
+become_worker(bool *present)
 {
-	bool		present;
 	bool		locked = false;
 
 	for (int i = 0; i < LOCK_TRIES; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		StartTransactionCommand();
-		present = extension_present();
-		locked = present && booking_lock_worker_try();
+		*present = extension_present();
+		locked = *present && booking_lock_worker_try();
 		CommitTransactionCommand();
-		if (!present || locked)
+		if (!*present || locked)
 			break;
 		ResetLatch(MyLatch);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -160,9 +181,10 @@ extension_present(void)
 }
 
 /*
- * The loop.  Errors of one round end that round only.
+ * The loop, until there is a reason to end.  Errors of one round end that round
+ * only.
  */
-static void
+static BookingWorkerEnd
 run_loop(BookingHttpEngine *engine)
 {
 	volatile bool recovered = false;
@@ -185,7 +207,7 @@ run_loop(BookingHttpEngine *engine)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		if (booking_shared_held(MyDatabaseId))
-			return;
+			return BOOKING_END_LEFT;
 
 		MemoryContextSwitchTo(context);
 		PG_TRY();
@@ -210,10 +232,10 @@ run_loop(BookingHttpEngine *engine)
 		MemoryContextReset(context);
 
 		if (result == ROUND_GONE)
-			return;
+			return BOOKING_END_NOTHING;
 		report_state(result);
 		if (idle_too_long())
-			return;
+			return BOOKING_END_LEFT;
 		booking_http_wait(engine, wait, PG_WAIT_EXTENSION);
 	}
 }
@@ -381,6 +403,7 @@ record_outcomes(void)
 	booking_account_check_record(&call);
 	booking_session_commit(&call);
 	booking_dispatch_applied();
+	booking_shared_worker_useful();
 }
 
 /*
