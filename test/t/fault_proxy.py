@@ -254,6 +254,7 @@ def serve(conn):
             "fault": fault,
             "authorization": "authorization" in request[2],
             "status": None,
+            "answered": False,
         }
         with lock:
             log.append(entry)
@@ -271,6 +272,7 @@ def serve(conn):
         if fault == "hold_after":
             wait_for_clear()
         AFTER.get(fault, deliver)(conn, answer)
+        entry["answered"] = True
         if fault in AFTER and fault != "interim":
             raise Gone
 
