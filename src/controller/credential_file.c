@@ -216,9 +216,11 @@ parse_content(const BookingCredentialType *type, const char *name,
 		raise_useless(name, "It holds a credential of another type.");
 	for (int i = 0; type->members[i] != NULL; i++)
 	{
-		if (!booking_credential_has(credential, type->members[i]))
-			raise_useless(name, psprintf("It lacks a valid \"%s\": not empty, without control characters.",
-										 type->members[i]));
+		const char *key = type->members[i];
+
+		if (!booking_credential_has(credential, key))
+			raise_useless(name,
+						  psprintf("It lacks a valid \"%s\" without control characters.", key));
 	}
 	return credential;
 }

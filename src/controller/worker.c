@@ -63,6 +63,7 @@ typedef enum RoundResult
 	ROUND_GONE,					/* no extension: leave */
 	ROUND_CONTENDED,			/* the extension is being changed */
 	ROUND_PAUSED,				/* not armed, or told not to send */
+	ROUND_FAILED,				/* an error ended it */
 	ROUND_WORKED
 } RoundResult;
 
@@ -262,7 +263,9 @@ after_error(void)
 		return ROUND_GONE;
 	error->elevel = LOG;
 	ThrowErrorData(error);
-	return ROUND_WORKED;
+	strlcpy(pause_reason, "an error ended the last round: see the server's log",
+			sizeof(pause_reason));
+	return ROUND_FAILED;
 }
 
 /*
@@ -386,6 +389,9 @@ unfit(void)
 
 	if (strcmp(version, BOOKING_SQL_VERSION) == 0)
 		return NULL;
+	if (booking_store_extension_newer(version))
+		return psprintf("the objects are of version %s, the library of " BOOKING_SQL_VERSION
+						": install the newer library and restart", version);
 	return psprintf("the objects are of version %s, the library of " BOOKING_SQL_VERSION
 					": ALTER EXTENSION booking UPDATE", version);
 }
@@ -442,7 +448,7 @@ report_state(RoundResult result)
 {
 	int			in_flight = booking_dispatch_in_flight();
 
-	if (result == ROUND_PAUSED)
+	if (result == ROUND_PAUSED || result == ROUND_FAILED)
 	{
 		booking_shared_worker_report(BOOKING_WORKER_PAUSED, in_flight, pause_reason);
 		pgstat_report_activity(STATE_IDLE, pause_reason);

@@ -7,8 +7,10 @@
 # one that was canceled none; and no person may have been needed.
 #
 # Proves R31 (an uncertain write is looked up, never repeated under another
-# id), R33 (5xx prove nothing), R41 (Retry-After is honoured) and R99
-# (credentials follow no redirect).
+# id), R33 (5xx prove nothing), R41 (Retry-After is honoured), R67 (DROP DATABASE
+# while a name is resolved, and after that was given up) and R99 (credentials
+# follow no redirect).  Slow and dead name servers are test/net/resolver.c: it
+# blocks where the C library would, within libcurl's own thread.
 
 use strict;
 use warnings FATAL => 'all';
@@ -35,7 +37,7 @@ $cases{lookups} = [
 ];
 $cases{absence} = [qw(close unavailable reset_after cut_silently)];
 
-my ($node, $session) = provider_node('main', conf => <<'EOC');
+my ($node, $session) = provider_node('main', resolver => 1, conf => <<'EOC');
 booking.http_timeout = 4s
 booking.http_first_byte_timeout = 3s
 EOC
@@ -246,7 +248,8 @@ foreach my $kind (qw(radicale xandikos))
 			"$kind, canceled on the way, $fault: no event");
 	}
 
-	# No connection at all, and one without TLS: certainly not executed.
+	# No connection at all, one without TLS, and a name that is never resolved:
+	# certainly not executed.
 	$x = "$kind-away";
 	attach($session, $server, $proxy->url, $x, $x);
 	$session->query(
@@ -263,7 +266,7 @@ foreach my $kind (qw(radicale xandikos))
 		"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
 	);
 	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
-	foreach my $url ($url, $proxy->url('https'))
+	foreach my $url ($url, $proxy->url('https'), $proxy->url('http', 'hang.test'))
 	{
 		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
 
@@ -283,10 +286,24 @@ EOQ
 			  . " WHERE calendar = '$x' AND mark NOT IN ('begun', 'done')"),
 		'not_executed',
 		"$kind: without a connection nothing is uncertain");
+	is( $session->query(
+			"SELECT string_agg(DISTINCT a.problem, ' ') FROM booking.attempt a JOIN booking.operation USING (operation_id)"
+			  . " WHERE calendar = '$x' AND a.mark = 'not_executed' AND a.problem LIKE '%timeout'"),
+		'connect_timeout',
+		"$kind: nor without a name");
+
+	# The thread that resolves is still at it.
+	my $begin = time();
+	$session->query('CREATE DATABASE victim');
+	$session->query('DROP DATABASE victim');
+	cmp_ok(time() - $begin, '<', 4, "$kind: nobody waits for the name server");
+
+	# A name that takes its time.
 	$session->query(
-		"SELECT booking_account_put('t', '$x', 'caldav', '${\$proxy->url}')");
+		"SELECT booking_account_put('t', '$x', 'caldav', '${\$proxy->url('http', 'slow.ip-127-0-0-1.test')}')"
+	);
 	settle($node, $session);
-	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS");
+	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS, slow resolver");
 	is_clean($session, "$kind, away");
 }
 

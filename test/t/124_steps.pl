@@ -61,6 +61,9 @@ sub set_worker
 	$session->query('SELECT pg_reload_conf()');
 	wait_until("booking.worker is $value",
 		sub { $session->query('SHOW booking.worker') eq $value });
+	wait_until('the worker obeys',
+		sub { $session->query('SELECT state FROM booking_worker_status()') eq 'paused' })
+	  if $value eq 'off';
 	return;
 }
 
@@ -141,10 +144,12 @@ my %steps = (
 			$session->query("SELECT booking_account_put('t', 'a', 'caldav', '$slow')");
 			$session->query("SELECT pg_terminate_backend($old)");
 			wait_until('there is another worker', sub { worker() !~ /^(|$old)$/ });
+			set_worker('off');
 		},
 		sub {
 			my ($name) = @_;
 
+			set_worker('on');
 			wait_until('a name is resolved',
 				sub { sending($name) > 0 && glob_count('/proc/' . worker() . '/task/*') > 1 });
 		}
