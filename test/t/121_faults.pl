@@ -284,9 +284,8 @@ foreach my $kind (qw(radicale xandikos))
 	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
 	foreach my $url ($url, $proxy->url('https'), $proxy->url('http', 'hang.test'))
 	{
-		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
-
 		redirect($x, $url);
+		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
 		wait_until(
 			'all three were tried',
 			sub {
