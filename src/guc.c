@@ -38,6 +38,7 @@ char	   *booking_insecure_hosts = NULL;
 char	   *booking_allowed_networks = NULL;
 char	   *booking_ca_file = NULL;
 char	   *booking_secret_key_file = NULL;
+char	   *booking_credential_directory = NULL;
 char	   *booking_arm_key = NULL;
 
 static bool dump_secrets = false;
@@ -194,6 +195,9 @@ define_secret_settings(void)
 	define_string("booking.secret_key_file",
 				  "File whose content credentials are encrypted with.",
 				  &booking_secret_key_file, GUC_SUPERUSER_ONLY);
+	define_string("booking.credential_directory",
+				  "Folder of the files that credentials may name.",
+				  &booking_credential_directory, GUC_SUPERUSER_ONLY);
 	define_string("booking.arm_key",
 				  "Word that tells this server from its physical copies.",
 				  &booking_arm_key, GUC_SUPERUSER_ONLY | GUC_NO_SHOW_ALL);

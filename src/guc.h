@@ -31,6 +31,7 @@ extern char *booking_insecure_hosts;
 extern char *booking_allowed_networks;
 extern char *booking_ca_file;
 extern char *booking_secret_key_file;
+extern char *booking_credential_directory;
 extern char *booking_arm_key;
 
 extern void booking_guc_init(void);

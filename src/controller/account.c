@@ -15,7 +15,7 @@
 #include "utils/jsonb.h"
 
 #include "compat.h"
-#include "controller/seal.h"
+#include "controller/credential.h"
 #include "ledger/access.h"
 #include "ledger/args.h"
 #include "ledger/detail.h"
@@ -34,14 +34,16 @@ PG_FUNCTION_INFO_V1(booking_calendar_put);
 PG_FUNCTION_INFO_V1(booking_calendar_remove);
 
 #define MAX_URL_BYTES 2000
-#define MAX_JSONB_BYTES (16 * 1024)
+#define MAX_JSONB_BYTES BOOKING_CREDENTIAL_LIMIT
 
 static text *url_arg(FunctionCallInfo fcinfo, int n, const char *name);
 static text *remote_id_arg(FunctionCallInfo fcinfo, int n);
 static void check_settings(Jsonb *settings);
 static void check_size(Jsonb *value, const char *name);
-static void check_credential(Jsonb *credential);
-static void demand_string(Jsonb *object, const char *key);
+static char *check_credential(Jsonb *credential,
+							  const BookingCredentialType **type);
+static void check_file(const BookingCall *call,
+					   const BookingCredentialType *type, const char *file);
 static void demand_account(text *tenant, text *account, text **provider);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
@@ -130,8 +132,8 @@ booking_account_remove(PG_FUNCTION_ARGS)
 /*
  * booking_credential_put(tenant, account, credential) returns void
  *
- * The credential is sealed, or stored plain with a WARNING.  Putting it lets a
- * parked account be used again.
+ * The credential is sealed, or stored plain with a WARNING, unless it only names
+ * a file.  Putting it lets a parked account be used again.
  */
 Datum
 booking_credential_put(PG_FUNCTION_ARGS)
@@ -139,6 +141,8 @@ booking_credential_put(PG_FUNCTION_ARGS)
 	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
 	text	   *account = booking_arg_label(fcinfo, 1, "account");
 	Jsonb	   *credential;
+	const BookingCredentialType *type;
+	char	   *file;
 	char	   *plain;
 	bytea	   *secret;
 	bool		sealed;
@@ -146,16 +150,18 @@ booking_credential_put(PG_FUNCTION_ARGS)
 
 	booking_arg_require(fcinfo, 2, "credential");
 	credential = PG_GETARG_JSONB_P(2);
-	check_credential(credential);
+	file = check_credential(credential, &type);
 
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, account, NULL);
+	if (file != NULL)
+		check_file(&call, type, file);
 	plain = JsonbToCString(NULL, &credential->root, VARSIZE(credential));
 	secret = booking_seal(plain, strlen(plain),
 						  booking_seal_context(tenant, account), &sealed);
 	explicit_bzero(plain, strlen(plain));
-	if (!sealed)
+	if (!sealed && file == NULL)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("the credential is stored unencrypted"),
@@ -389,57 +395,54 @@ check_size(Jsonb *value, const char *name)
 }
 
 /*
- * A credential has a type and what the type needs.  Its values are not
- * repeated in any message.
+ * A credential has a type and what the type needs, or the name of a file that
+ * has it; returns that name, or NULL.  Its values are not repeated in any
+ * message.
  */
-static void
-check_credential(Jsonb *credential)
+static char *
+check_credential(Jsonb *credential, const BookingCredentialType **type)
 {
-	JsonbValue	type;
-
 	check_size(credential, "credential");
 	if (!JB_ROOT_IS_OBJECT(credential) ||
-		getKeyJsonValueFromContainer(&credential->root, "type", 4, &type) == NULL ||
-		type.type != jbvString)
+		!booking_credential_has(credential, "type"))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" must be an object with a type", "credential"),
 				 errhint("For example {\"type\": \"basic\", \"username\": ..., \"password\": ...}.")));
-	if (type.val.string.len == 5 && memcmp(type.val.string.val, "basic", 5) == 0)
-	{
-		demand_string(credential, "username");
-		demand_string(credential, "password");
-	}
-	else if (type.val.string.len == 6 && memcmp(type.val.string.val, "bearer", 6) == 0)
-		demand_string(credential, "token");
-	else
+	*type = booking_credential_type(credential);
+	if (*type == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("argument \"%s\" has a type that is not supported", "credential"),
 				 errhint("Supported types: basic, bearer.")));
+	if (JsonContainerSize(&credential->root) == 2 &&
+		booking_credential_has(credential, "file"))
+		return booking_credential_string(credential, "file");
+	for (int i = 0; (*type)->members[i] != NULL; i++)
+	{
+		if (!booking_credential_has(credential, (*type)->members[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential",
+							(*type)->members[i]),
+					 errhint("Give a string that is not empty and has no control characters, or a type and a \"file\" alone.")));
+	}
+	return NULL;
 }
 
 /*
- * A key of a credential must be a string without control characters, which
- * would end a header line.
+ * A credential may name a file if whoever puts it may read all of them: its
+ * content goes to the server of the account.  What is there now must be of use.
  */
 static void
-demand_string(Jsonb *object, const char *key)
+check_file(const BookingCall *call, const BookingCredentialType *type,
+		   const char *file)
 {
-	JsonbValue	value;
-	bool		valid;
+	Jsonb	   *content;
 
-	valid = getKeyJsonValueFromContainer(&object->root, key, strlen(key),
-										 &value) != NULL &&
-		value.type == jbvString && value.val.string.len > 0;
-	for (int i = 0; valid && i < value.val.string.len; i++)
-		valid = (unsigned char) value.val.string.val[i] >= ' ' &&
-			value.val.string.val[i] != 0x7f;
-	if (!valid)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", key),
-				 errhint("Give a string that is not empty and has no control characters.")));
+	booking_access_demand_owner(call);
+	content = booking_credential_read_file(type, file);
+	explicit_bzero(VARDATA(content), VARSIZE(content) - VARHDRSZ);
 }
 
 /*

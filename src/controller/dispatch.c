@@ -49,6 +49,8 @@ typedef struct LeaseWork
 } LeaseWork;
 
 static void lease_item(BookingCall *call, void *arg);
+static bool record_lease(BookingCall *call, const BookingLease *lease,
+						 BookingDispatch *dispatch, const char *state);
 static void forget_dispatch(LeaseWork *work);
 static const char *lease_state(const BookingLease *lease);
 static BookingDispatch *make_dispatch(BookingCall *call,
@@ -148,9 +150,6 @@ booking_dispatch_start(void)
 													dlist_pop_head_node(&leased));
 
 		dlist_push_tail(&running, &dispatch->node);
-		dispatch->task.job = &dispatch->job;
-		dispatch->task.arena = dispatch->arena;
-		dispatch->provider->start(&dispatch->task, &dispatch->request);
 		booking_http_start(http_engine, &dispatch->request, &dispatch->auth,
 						   booking_http_limits(), dispatch->arena, on_answer, dispatch);
 	}
@@ -278,8 +277,9 @@ lease_item(BookingCall *call, void *arg)
 {
 	LeaseWork  *work = arg;
 	BookingLease *lease = work->lease;
-	BookingOperation *operation = &lease->operation;
-	BookingOperationChange change = {0};
+	const BookingOperation *operation = &lease->operation;
+	BookingDispatch *dispatch;
+	const char *state;
 	bool		lookup;
 
 	if (!try_lock_intent(lease))
@@ -295,44 +295,69 @@ lease_item(BookingCall *call, void *arg)
 	lookup = strcmp(operation->state, "unknown") == 0;
 	if (!lookup && strcmp(operation->state, "waiting") != 0)
 		return;
-	change.state = lookup ? "reconciling" : lease_state(lease);
-	if (strcmp(change.state, "dropped") == 0)
+	state = lookup ? "reconciling" : lease_state(lease);
+	if (strcmp(state, "dropped") == 0)
 	{
 		booking_store_operation_drop(operation->operation_id, call->now);
 		return;
 	}
+	if (operation->tries >= booking_max_attempts)
+	{
+		booking_outcome_give_up(call, operation);
+		return;
+	}
 
-	work->dispatch = make_dispatch(call, lease, lookup);
-	if (account_in_flight(work->dispatch->account_key) >=
-		work->dispatch->provider->max_in_flight)
+	dispatch = work->dispatch = make_dispatch(call, lease, lookup);
+	if (account_in_flight(dispatch->account_key) >= dispatch->provider->max_in_flight)
 	{
 		forget_dispatch(work);
 		return;
 	}
+	dispatch->provider->start(&dispatch->task, &dispatch->request);
+	if (dispatch->request.method == NULL)
+	{
+		/* nothing is to be asked: this is no attempt, and has its outcome */
+		booking_outcome_apply(call, operation, lookup, &dispatch->task.outcome,
+							  dispatch->provider);
+		forget_dispatch(work);
+	}
+	else if (!record_lease(call, lease, dispatch, state))
+		forget_dispatch(work);
+}
+
+/*
+ * Put down that an operation is begun: its state, its exact bytes, and a mark
+ * of the attempt.  False if somebody else moved it.
+ */
+static bool
+record_lease(BookingCall *call, const BookingLease *lease,
+			 BookingDispatch *dispatch, const char *state)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingOperationChange change = {0};
 
 	change.operation_id = operation->operation_id;
 	change.from = operation->state;
+	change.state = state;
 	change.next_at = operation->next_at;
-	change.epoch = operation->epoch + (lookup ? 0 : 1);
+	change.epoch = operation->epoch + (dispatch->lookup ? 0 : 1);
 	change.tries = operation->tries;
 	change.uncertain = operation->uncertain;
 	change.problem = operation->problem;
 	change.message = operation->message;
 	change.now = call->now;
-	if (operation->body == NULL && work->dispatch->job.body != NULL)
-		change.body = (bytea *) cstring_to_text_with_len(work->dispatch->job.body,
-														 work->dispatch->job.body_len);
+	if (operation->body == NULL && dispatch->job.body != NULL)
+		change.body = (bytea *) cstring_to_text_with_len(dispatch->job.body,
+														 dispatch->job.body_len);
 	if (!booking_store_operation_change(&change))
-	{
-		forget_dispatch(work);
-		return;
-	}
+		return false;
 	booking_store_attempt(operation->operation_id, change.epoch,
-						  lookup ? "lookup" : "send", "begun", 0, NULL, NULL,
-						  call->now);
-	work->dispatch->epoch = change.epoch;
-	if (!lookup)
+						  dispatch->lookup ? "lookup" : "send", "begun", 0, NULL,
+						  NULL, call->now);
+	dispatch->epoch = change.epoch;
+	if (!dispatch->lookup)
 		begin_intent(call, lease);
+	return true;
 }
 
 /*
@@ -390,6 +415,8 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	dispatch->arena = arena;
 	dispatch->operation_id = operation->operation_id;
 	dispatch->lookup = lookup;
+	dispatch->task.job = &dispatch->job;
+	dispatch->task.arena = arena;
 	dispatch->provider = booking_provider_find(lease->provider);
 	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
 														operation->account));

@@ -7,8 +7,8 @@
  * starts one worker for each database that can be connected to.  A worker that
  * finds no extension leaves at once, and the launcher does not come back to
  * that database before CREATE EXTENSION says so or the slow poll.  Workers are
- * never restarted by the postmaster: the launcher does it, with a back-off
- * that grows while they end early.
+ * never restarted by the postmaster: the launcher does it, at once or after a
+ * back-off; see restart.c.
  *
  * Commands that need a database without sessions would wait five seconds for
  * an idle worker and fail; a hook tells the worker to leave first, and holds
@@ -47,6 +47,7 @@
 
 #include "compat.h"
 #include "controller/launcher.h"
+#include "controller/restart.h"
 #include "controller/shared.h"
 #include "guc.h"
 #include "ledger/wake.h"
@@ -56,18 +57,14 @@ PGDLLEXPORT void booking_launcher_main(Datum arg);
 /* a database as the launcher knows it */
 typedef struct Target
 {
-	Oid			database;
+	BookingRestart restart;		/* first, so that a list of both can be made */
 	bool		seen;			/* in pg_database now */
-	TimestampTz started_at;		/* last start of a worker, 0 never */
-	TimestampTz next_at;		/* not before this */
-	int			failures;		/* early ends in a row */
 	bool		starved;		/* there was no slot for its worker */
+	BackgroundWorkerHandle *handle; /* the worker we started, NULL none */
 } Target;
 
-#define BACKOFF_LAST_SECS 300
-#define EARLY_END_SECS 5
+#define STARVED_SECS 5
 #define START_WATCH_SECS 2
-#define RESTART_SECS 1
 
 static void on_utility(PlannedStmt *pstmt, const char *query, bool read_only,
 					   ProcessUtilityContext context, ParamListInfo params,
@@ -79,9 +76,15 @@ static bool option_names(List *options, const char *name, DefElem **found);
 static void wake_after(Node *statement);
 static void at_end_of_transaction(XactEvent event, void *arg);
 static void clear_database(Oid database);
-static List *look_around(List *targets, MemoryContext context);
-static void start_missing(List *targets);
-static bool watch_start(Target *target, BackgroundWorkerHandle *handle);
+static List *look_around(List *targets, const List *saved,
+						 MemoryContext context);
+static Target *make_target(Oid database, const List *saved);
+static bool observe(Target *target);
+static void tell_backoff(const BookingRestart *restart);
+static void start_missing(List *targets, MemoryContext context);
+static bool may_start(const Target *target);
+static bool start_worker(Target *target, List *targets, MemoryContext context);
+static void watch_start(const Target *target);
 static long until_next(List *targets);
 
 static ProcessUtility_hook_type previous_utility_hook = NULL;
@@ -141,7 +144,9 @@ void
 booking_launcher_main(Datum arg)
 {
 	List	   *targets = NIL;
+	List	   *saved;
 	MemoryContext context;
+	MemoryContext old;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -149,6 +154,9 @@ booking_launcher_main(Datum arg)
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	context = AllocSetContextCreate(TopMemoryContext, "booking launcher",
 									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	saved = booking_restart_load();
+	MemoryContextSwitchTo(old);
 	booking_shared_launcher_attach();
 
 	for (;;)
@@ -160,11 +168,13 @@ booking_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 
-		targets = look_around(targets, context);
+		targets = look_around(targets, saved, context);
+		list_free_deep(saved);
+		saved = NIL;
 
 		/* also what stops a worker that crashes the server at each start */
 		if (booking_worker)
-			start_missing(targets);
+			start_missing(targets, context);
 
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 until_next(targets), PG_WAIT_EXTENSION);
@@ -173,12 +183,13 @@ booking_launcher_main(Datum arg)
 }
 
 /*
- * Read pg_database, keeping what is known of those that are still there.
+ * Read pg_database, keeping what is known of those that are still there, and
+ * taking from an earlier launcher what it knew of the others.
  * Templates and databases that allow no connections are left alone, so that
  * they can be copied at any time.
  */
 static List *
-look_around(List *targets, MemoryContext context)
+look_around(List *targets, const List *saved, MemoryContext context)
 {
 	Relation	relation;
 	TableScanDesc scan;
@@ -203,15 +214,14 @@ look_around(List *targets, MemoryContext context)
 			continue;
 		foreach(cell, targets)
 		{
-			if (((Target *) lfirst(cell))->database == database->oid)
+			if (((Target *) lfirst(cell))->restart.database == database->oid)
 				target = lfirst(cell);
 		}
 		if (target == NULL)
 		{
 			MemoryContext old = MemoryContextSwitchTo(context);
 
-			target = palloc0_object(Target);
-			target->database = database->oid;
+			target = make_target(database->oid, saved);
 			targets = lappend(targets, target);
 			MemoryContextSwitchTo(old);
 		}
@@ -229,70 +239,125 @@ look_around(List *targets, MemoryContext context)
 		if (target->seen)
 			continue;
 		targets = foreach_delete_current(targets, cell);
+		if (target->handle != NULL)
+			pfree(target->handle);
 		pfree(target);
 	}
 	return targets;
 }
 
 /*
- * Start workers where there are none, one after the other, so that databases
- * without the extension take one slot at a time.  A worker that ended soon
- * after its start found no extension, or failed: it is tried again later and
- * later.
+ * A database that was not known.
+ */
+static Target *
+make_target(Oid database, const List *saved)
+{
+	Target	   *target = palloc0_object(Target);
+	ListCell   *cell;
+
+	target->restart.database = database;
+	foreach(cell, saved)
+	{
+		const BookingRestart *earlier = lfirst(cell);
+
+		if (earlier->database != database)
+			continue;
+		target->restart = *earlier;
+		tell_backoff(&target->restart);
+	}
+	return target;
+}
+
+/*
+ * Learn what became of the worker of a database.  Returns whether that is to
+ * be saved.
+ */
+static bool
+observe(Target *target)
+{
+	BookingRestart *restart = &target->restart;
+	TimestampTz now = GetCurrentTimestamp();
+	int			failures = restart->failures;
+	bool		stopped = false;
+	BookingWorkerInfo info;
+	BookingWorkerEnd end = BOOKING_END_FAILED;
+	pid_t		pid;
+
+	if (target->handle != NULL)
+	{
+		BgwHandleStatus status = GetBackgroundWorkerPid(target->handle, &pid);
+
+		stopped = status != BGWH_STARTED && status != BGWH_NOT_YET_STARTED;
+	}
+	if (failures > 0 &&
+		booking_shared_worker_info(restart->database, &info) &&
+		(info.useful ||
+		 (info.state != BOOKING_WORKER_STARTING &&
+		  TimestampDifferenceExceeds(restart->started_at, now,
+									 BOOKING_PROOF_SECS * 1000))))
+		booking_restart_proved(restart);
+
+	if (booking_shared_take_end(restart->database, &end) || stopped)
+	{
+		booking_restart_ended(restart, end, now);
+		if (end == BOOKING_END_FAILED)
+			tell_backoff(restart);
+		stopped = true;
+	}
+	if (stopped && target->handle != NULL)
+	{
+		pfree(target->handle);
+		target->handle = NULL;
+	}
+	return restart->failures != failures;
+}
+
+/*
+ * Tell why a database has no worker for a while; a single failure may be
+ * anything, and is told by its own message.
  */
 static void
-start_missing(List *targets)
+tell_backoff(const BookingRestart *restart)
 {
+	if (restart->failures > 1)
+		ereport(LOG,
+				(errmsg("booking: %d starts of a worker of database %u came to nothing",
+						restart->failures, restart->database),
+				 errdetail("The next one is not before %s.",
+						   timestamptz_to_str(restart->next_at)),
+				 errhint("If it crashes the server, set booking.worker to off.")));
+}
+
+/*
+ * Start workers where there are none, one after the other, so that databases
+ * without the extension take one slot at a time.
+ */
+static void
+start_missing(List *targets, MemoryContext context)
+{
+	bool		changed = false;
 	bool		started = false;
 	bool		starved = false;
 	ListCell   *cell;
 
 	foreach(cell, targets)
+		changed |= observe(lfirst(cell));
+	if (changed)
+		booking_restart_save(targets);
+
+	foreach(cell, targets)
 	{
 		Target	   *target = lfirst(cell);
-		TimestampTz now = GetCurrentTimestamp();
-		BackgroundWorkerHandle *handle;
-		int			wait;
 
-		if (booking_shared_worker_known(target->database))
-		{
-			if (target->failures > 0 &&
-				TimestampDifferenceExceeds(target->started_at, now, EARLY_END_SECS * 1000))
-				target->failures = 0;
-			continue;
-		}
-		if (booking_shared_held(target->database) ||
-			(target->next_at > now && !booking_shared_wanted(target->database)))
+		if (!may_start(target))
 		{
 			starved |= target->starved;
 			continue;
 		}
-
-		if (!booking_launcher_start_worker(target->database, &handle))
-		{
-			/* workers of others end without telling us, so look soon */
-			if (!target->starved)
-				ereport(LOG,
-						(errmsg("booking: no slot is free for a worker"),
-						 errhint("Increase max_worker_processes.")));
-			target->starved = true;
-			booking_shared_starved(true);
-			target->next_at = now + EARLY_END_SECS * USECS_PER_SEC;
+		if (!start_worker(target, targets, context))
 			return;
-		}
 		started = true;
-		target->starved = false;
-		wait = Min(EARLY_END_SECS << Min(target->failures, 10), BACKOFF_LAST_SECS);
-		target->failures++;
-		target->started_at = now;
-		target->next_at = now + wait * USECS_PER_SEC;
-		if (watch_start(target, handle))
-		{
-			/* it works: whatever ends it later is no reason to wait long */
-			target->failures = 0;
-			target->next_at = now + RESTART_SECS * USECS_PER_SEC;
-		}
-		pfree(handle);
+		watch_start(target);
 	}
 	booking_shared_starved(starved);
 
@@ -302,11 +367,66 @@ start_missing(List *targets)
 }
 
 /*
- * Wait until a worker works, or has ended; not for long, since connecting may
- * have to wait for the database's lock.  Returns whether it works.
+ * Should a database get a worker now?  Work that waits there is a reason to
+ * come back to where there was nothing to do, but not to where starts come to
+ * nothing.
  */
 static bool
-watch_start(Target *target, BackgroundWorkerHandle *handle)
+may_start(const Target *target)
+{
+	const BookingRestart *restart = &target->restart;
+
+	if (target->handle != NULL ||
+		booking_shared_worker_known(restart->database) ||
+		booking_shared_held(restart->database))
+		return false;
+	return restart->next_at <= GetCurrentTimestamp() ||
+		(restart->failures == 0 && !target->starved &&
+		 booking_shared_wanted(restart->database));
+}
+
+/*
+ * Start the worker of a database; false if no slot is free.  The start is
+ * counted first, because it may be the last thing that this server does.
+ */
+static bool
+start_worker(Target *target, List *targets, MemoryContext context)
+{
+	BookingRestart before = target->restart;
+	TimestampTz now = GetCurrentTimestamp();
+	MemoryContext old;
+	bool		started;
+
+	booking_restart_begin(&target->restart, now);
+	booking_restart_save(targets);
+	old = MemoryContextSwitchTo(context);
+	started = booking_launcher_start_worker(target->restart.database,
+											&target->handle);
+	MemoryContextSwitchTo(old);
+	if (!started)
+	{
+		/* workers of others end without telling us, so look soon */
+		if (!target->starved)
+			ereport(LOG,
+					(errmsg("booking: no slot is free for a worker"),
+					 errhint("Increase max_worker_processes.")));
+		target->handle = NULL;
+		target->restart = before;
+		target->restart.next_at = now + STARVED_SECS * USECS_PER_SEC;
+		booking_restart_save(targets);
+	}
+	target->starved = !started;
+	if (!started)
+		booking_shared_starved(true);
+	return started;
+}
+
+/*
+ * Wait until a worker works, or has ended; not for long, since connecting may
+ * have to wait for the database's lock.
+ */
+static void
+watch_start(const Target *target)
 {
 	TimestampTz end = GetCurrentTimestamp() + START_WATCH_SECS * USECS_PER_SEC;
 	BookingWorkerInfo info;
@@ -314,23 +434,22 @@ watch_start(Target *target, BackgroundWorkerHandle *handle)
 
 	while (GetCurrentTimestamp() < end)
 	{
-		BgwHandleStatus status = GetBackgroundWorkerPid(handle, &pid);
+		BgwHandleStatus status = GetBackgroundWorkerPid(target->handle, &pid);
 
-		if (status != BGWH_STARTED && status != BGWH_NOT_YET_STARTED)
-			return false;
-		if (booking_shared_worker_info(target->database, &info) &&
-			info.state != BOOKING_WORKER_STARTING)
-			return true;
+		if ((status != BGWH_STARTED && status != BGWH_NOT_YET_STARTED) ||
+			(booking_shared_worker_info(target->restart.database, &info) &&
+			 info.state != BOOKING_WORKER_STARTING))
+			return;
 		CHECK_FOR_INTERRUPTS();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 10, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
-	return false;
 }
 
 /*
- * Milliseconds until the launcher has to look again.
+ * Milliseconds until the launcher has to look again: for the next start, or for
+ * a worker to have proved itself.
  */
 static long
 until_next(List *targets)
@@ -341,11 +460,21 @@ until_next(List *targets)
 
 	foreach(cell, targets)
 	{
-		Target	   *target = lfirst(cell);
+		const Target *target = lfirst(cell);
+		const BookingRestart *restart = &target->restart;
+		TimestampTz next_at = restart->next_at;
 
-		if (target->next_at > now &&
-			!booking_shared_worker_known(target->database))
-			wait = Min(wait, (long) ((target->next_at - now) / 1000) + 1);
+		if (target->handle != NULL ||
+			booking_shared_worker_known(restart->database))
+		{
+			if (restart->failures == 0)
+				continue;
+			next_at = restart->started_at + BOOKING_PROOF_SECS * USECS_PER_SEC;
+		}
+		if (next_at > now)
+			wait = Min(wait, (long) ((next_at - now) / 1000) + 1);
+		else if (target->handle != NULL)
+			wait = Min(wait, BOOKING_PROOF_SECS * 1000L);
 	}
 	return Max(wait, 100);
 }

@@ -23,6 +23,7 @@
 #include "ledger/claim.h"
 #include "ledger/detail.h"
 #include "ledger/lock.h"
+#include "ledger/site.h"
 #include "ledger/state.h"
 #include "ledger/want.h"
 #include "store/account.h"
@@ -39,6 +40,11 @@ static void met_another(BookingCall *call, const BookingOperation *operation,
 static void not_there(BookingCall *call, const BookingOperation *operation,
 					  bool lookup, const BookingOutcome *outcome,
 					  const BookingProvider *provider);
+static void id_burnt(BookingCall *call, const BookingOperation *operation,
+					 const BookingOutcome *outcome);
+static bool has_problem(const BookingOutcome *outcome, const char *problem);
+static bool last_refusal(const BookingOperation *operation,
+						 BookingOutcome *refusal);
 static void event_deleted(BookingCall *call, const BookingOperation *operation,
 						  const BookingOutcome *outcome);
 static void later(BookingCall *call, const BookingOperation *operation,
@@ -46,6 +52,7 @@ static void later(BookingCall *call, const BookingOperation *operation,
 				  bool uncertain);
 static void park(BookingCall *call, const BookingOperation *operation,
 				 const BookingOutcome *outcome);
+static void leave_approved(BookingCall *call, const BookingIntent *intent);
 static void change_operation(BookingCall *call,
 							 const BookingOperation *operation,
 							 const BookingOutcome *outcome, const char *state);
@@ -127,8 +134,25 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 }
 
 /*
+ * An operation was tried as often as may be, the last times without an outcome
+ * to judge: its worker died over it, or it was proven not to have happened and
+ * sent again.
+ */
+void
+booking_outcome_give_up(BookingCall *call, const BookingOperation *operation)
+{
+	BookingOutcome outcome = {BOOKING_OUTCOME_FAILED};
+
+	outcome.problem = operation->problem != NULL ? operation->problem :
+		"too_many_tries";
+	outcome.message = operation->message;
+	park(call, operation, &outcome);
+}
+
+/*
  * The provider refused.  That says nothing about an earlier send which may
- * have taken effect, and a refused cancel leaves an event behind.
+ * have taken effect, so a lookup follows, and it decides: see not_there() and
+ * met_another().  A refused cancel leaves an event behind.
  */
 static void
 refused(BookingCall *call, const BookingOperation *operation, bool lookup,
@@ -145,15 +169,20 @@ refused(BookingCall *call, const BookingOperation *operation, bool lookup,
 
 /*
  * The event is ours, and not as wanted.  A cancel that has not happened is
- * sent again.  A conditional update that met other people's edit did not
- * happen.  All else is for a person to judge.
+ * sent again, unless the provider refuses to do it.  A conditional update that
+ * met other people's edit did not happen.  All else is for a person to judge.
  */
 static void
 met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
 			const BookingOutcome *outcome)
 {
+	BookingOutcome refusal = *outcome;
+
 	if (strcmp(operation->kind, "cancel") == 0 && lookup &&
-		outcome->problem != NULL && strcmp(outcome->problem, "still_present") == 0)
+		has_problem(outcome, "still_present") && last_refusal(operation, &refusal))
+		park(call, operation, &refusal);
+	else if (strcmp(operation->kind, "cancel") == 0 && lookup &&
+			 has_problem(outcome, "still_present"))
 		booking_outcome_resend(call, operation, backoff(operation, outcome), false);
 	else if (strcmp(operation->kind, "update") == 0 && !lookup &&
 			 !operation->uncertain)
@@ -164,22 +193,109 @@ met_another(BookingCall *call, const BookingOperation *operation, bool lookup,
 }
 
 /*
- * There is no event, and the calendar is there.  That is all a cancel wants;
- * only a lookup that proves it lets the same id be sent again.
+ * There is no event, and the calendar is there.  That is all a cancel wants.
+ * Else a lookup that proves it settles what earlier sends left in doubt: they
+ * took no effect.  So if the provider refused the last one, that refusal counts
+ * after all, and if not, the same id is sent again.
  */
 static void
 not_there(BookingCall *call, const BookingOperation *operation, bool lookup,
 		  const BookingOutcome *outcome, const BookingProvider *provider)
 {
+	BookingOutcome refusal = *outcome;
+	bool		update = strcmp(operation->kind, "update") == 0;
+
 	if (strcmp(operation->kind, "cancel") == 0)
 		booking_outcome_confirm(call, operation, outcome);
-	else if (!lookup && strcmp(operation->kind, "update") == 0)
+	else if (!lookup && update)
 		event_deleted(call, operation, outcome);
+	else if (!lookup && has_problem(outcome, "deleted_at_provider"))
+		id_burnt(call, operation, outcome);
 	else if (!lookup || !provider->absence_is_proof)
 		park(call, operation, outcome);
+	else if (last_refusal(operation, &refusal))
+	{
+		if (update && has_problem(outcome, "deleted_at_provider"))
+			event_deleted(call, operation, outcome);
+		else
+			booking_outcome_reject(call, operation, refusal.problem,
+								   refusal.message);
+	}
 	else
 		booking_outcome_resend(call, operation, backoff(operation, outcome),
 							   false);
+}
+
+/*
+ * The id of a new event belongs to a deleted one that the provider keeps.  If
+ * the event may have been made by us, somebody deleted it, and so called off
+ * what it stood for.  If no send of ours can have made it, the id was burnt in
+ * another life of this database, and the event gets another one.  Both are on
+ * disk before anything is sent.
+ */
+static void
+id_burnt(BookingCall *call, const BookingOperation *operation,
+		 const BookingOutcome *outcome)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	char	   *event_id;
+
+	if (operation->uncertain)
+	{
+		change_operation(call, operation, outcome, "rejected");
+		lock_resources(&identity, intent->payload.resources,
+					   intent->payload.nresources, ShareLock);
+		booking_store_reservation_delete(intent->intent_id);
+		change_intent(call, intent, "canceled", "canceled", "rejected", "absent",
+					  problem_detail("deleted_at_provider", outcome->message));
+		return;
+	}
+	if (booking_state_of(intent->state) == BOOKING_STATE_CANCELING)
+	{
+		booking_outcome_resend(call, operation, call->now, false);
+		return;
+	}
+	if (operation->tries + 1 >= booking_max_attempts)
+	{
+		park(call, operation, outcome);
+		return;
+	}
+	event_id = booking_site_event_id(&identity,
+									 cstring_to_text(operation->calendar),
+									 operation->generation + 1);
+	if (!booking_store_operation_renew(operation, event_id,
+									   backoff(operation, outcome), call->now))
+		elog(ERROR, "operation " INT64_FORMAT " is not in the state %s any more",
+			 operation->operation_id, operation->state);
+	change_intent(call, intent, "committed", "approved", "not_attempted",
+				  "none", intent->detail);
+}
+
+/*
+ * Does an outcome name this problem?
+ */
+static bool
+has_problem(const BookingOutcome *outcome, const char *problem)
+{
+	return outcome->problem != NULL && strcmp(outcome->problem, problem) == 0;
+}
+
+/*
+ * If the last send was refused for good, put down why.
+ */
+static bool
+last_refusal(const BookingOperation *operation, BookingOutcome *refusal)
+{
+	char	   *problem;
+	char	   *message;
+
+	if (!booking_store_operation_refused(operation->operation_id, &problem,
+										 &message))
+		return false;
+	refusal->problem = problem;
+	refusal->message = message;
+	return true;
 }
 
 /*
@@ -266,6 +382,7 @@ booking_outcome_reject(BookingCall *call, const BookingOperation *operation,
 	outcome.problem = problem;
 	outcome.message = message;
 	change_operation(call, operation, &outcome, "rejected");
+	leave_approved(call, intent);
 	lock_resources(&identity, intent->payload.resources,
 				   intent->payload.nresources, ShareLock);
 	booking_store_reservation_delete(intent->intent_id);
@@ -296,7 +413,7 @@ booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
 	change.state = canceling ? "dropped" : "waiting";
 	change.next_at = next_at;
 	change.epoch = operation->epoch;
-	change.tries = operation->tries + 1;
+	change.tries = settled ? 0 : operation->tries + 1;
 	change.uncertain = operation->uncertain && !settled;
 	change.now = call->now;
 	booking_store_operation_change(&change);
@@ -379,16 +496,24 @@ park(BookingCall *call, const BookingOperation *operation,
 		booking_state_of(intent->state) == BOOKING_STATE_CANCELING;
 
 	change_operation(call, operation, outcome, "parked");
-
-	/* what could not even begin: unknown is reached through creating only */
-	if (booking_state_of(intent->state) == BOOKING_STATE_APPROVED)
-		change_intent(call, intent, "committed", "creating", "in_flight", NULL,
-					  intent->detail);
+	leave_approved(call, intent);
 	change_intent(call, intent, canceling ? "canceled" : "committed",
 				  canceling ? "canceling" : "unknown", "needs_operator",
 				  outcome->kind == BOOKING_OUTCOME_DIFFERENT ||
 				  outcome->kind == BOOKING_OUTCOME_FOREIGN ? "present" : "unknown",
 				  problem_detail(outcome->problem, outcome->message));
+}
+
+/*
+ * What ends before it could begin: unknown and failed are reached through
+ * creating only.
+ */
+static void
+leave_approved(BookingCall *call, const BookingIntent *intent)
+{
+	if (booking_state_of(intent->state) == BOOKING_STATE_APPROVED)
+		change_intent(call, intent, "committed", "creating", "in_flight", NULL,
+					  intent->detail);
 }
 
 /*

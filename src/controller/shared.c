@@ -19,6 +19,8 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/pmsignal.h"
@@ -45,6 +47,13 @@ typedef struct Hold
 
 #define MAX_HOLDS 32
 
+/* how the worker of a database ended, until the launcher takes note */
+typedef struct Ending
+{
+	Oid			database;		/* InvalidOid: free */
+	BookingWorkerEnd end;
+} Ending;
+
 typedef struct Shared
 {
 	slock_t		mutex;
@@ -53,6 +62,8 @@ typedef struct Shared
 	Hold		holds[MAX_HOLDS];
 	int			next_wanted;	/* to overwrite when there are too many */
 	Oid			wanted[BOOKING_MAX_WORKERS];	/* databases with work but no worker */
+	int			next_ending;	/* likewise */
+	Ending		endings[BOOKING_MAX_WORKERS];
 	WorkerSlot	slots[BOOKING_MAX_WORKERS];
 } Shared;
 
@@ -64,9 +75,12 @@ static void release_at_exit(int code, Datum arg);
 static WorkerSlot *find_slot(Oid database);
 static bool held(Oid database);
 static void want(Oid database);
+static void note_ending(Oid database, BookingWorkerEnd end);
 
 static Shared *shared = NULL;
 static WorkerSlot *my_slot = NULL;
+static Oid	my_database = InvalidOid;	/* whose worker this process is to be */
+static volatile sig_atomic_t my_end = BOOKING_END_FAILED;
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
@@ -102,6 +116,7 @@ booking_shared_worker_attach(Oid database)
 
 	if (shared == NULL)
 		return 0;
+	my_database = database;
 	before_shmem_exit(worker_detach, (Datum) 0);
 	SpinLockAcquire(&shared->mutex);
 	if (!held(database))
@@ -130,14 +145,46 @@ booking_shared_worker_attach(Oid database)
 void
 booking_shared_worker_detach(void)
 {
+	if (!OidIsValid(my_database))
+		return;
+	SpinLockAcquire(&shared->mutex);
+	if (my_slot != NULL)
+	{
+		my_slot->database = InvalidOid;
+		my_slot->latch = NULL;
+	}
+	note_ending(my_database, my_end);
+	SpinLockRelease(&shared->mutex);
+	my_slot = NULL;
+	my_database = InvalidOid;
+	booking_shared_wake_launcher();
+}
+
+/*
+ * Say how this process is about to end.  Called by signal handlers too.
+ */
+void
+booking_shared_worker_ending(BookingWorkerEnd end)
+{
+	my_end = end;
+}
+
+/*
+ * The worker has recorded something: it is not one of those that only end.
+ */
+void
+booking_shared_worker_useful(void)
+{
+	bool		news;
+
 	if (my_slot == NULL)
 		return;
 	SpinLockAcquire(&shared->mutex);
-	my_slot->database = InvalidOid;
-	my_slot->latch = NULL;
+	news = !my_slot->info.useful;
+	my_slot->info.useful = true;
 	SpinLockRelease(&shared->mutex);
-	my_slot = NULL;
-	booking_shared_wake_launcher();
+	if (news)
+		booking_shared_wake_launcher();
 }
 
 /*
@@ -180,6 +227,28 @@ booking_shared_worker_known(Oid database)
 	BookingWorkerInfo info;
 
 	return booking_shared_worker_info(database, &info);
+}
+
+/*
+ * How did the last worker of a database end?  Tells each end once; false if
+ * there is none to tell.
+ */
+bool
+booking_shared_take_end(Oid database, BookingWorkerEnd *end)
+{
+	bool		found = false;
+
+	SpinLockAcquire(&shared->mutex);
+	for (int i = 0; i < BOOKING_MAX_WORKERS && !found; i++)
+	{
+		if (shared->endings[i].database != database)
+			continue;
+		shared->endings[i].database = InvalidOid;
+		*end = shared->endings[i].end;
+		found = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	return found;
 }
 
 /*
@@ -465,4 +534,27 @@ want(Oid database)
 	if (place < 0)
 		place = shared->next_wanted++ % BOOKING_MAX_WORKERS;
 	shared->wanted[place] = database;
+}
+
+/*
+ * Note how the worker of a database ended.  The mutex is held.  When there are
+ * too many, one is forgotten, and counts as failed.
+ */
+static void
+note_ending(Oid database, BookingWorkerEnd end)
+{
+	int			place = -1;
+
+	for (int i = 0; i < BOOKING_MAX_WORKERS; i++)
+	{
+		if (shared->endings[i].database == database ||
+			(place < 0 && shared->endings[i].database == InvalidOid))
+			place = i;
+		if (shared->endings[i].database == database)
+			break;
+	}
+	if (place < 0)
+		place = shared->next_ending++ % BOOKING_MAX_WORKERS;
+	shared->endings[place].database = database;
+	shared->endings[place].end = end;
 }

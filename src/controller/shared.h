@@ -27,6 +27,15 @@ typedef enum BookingWorkerState
 	BOOKING_WORKER_PAUSED
 } BookingWorkerState;
 
+/* how a worker ended, for the launcher */
+typedef enum BookingWorkerEnd
+{
+	BOOKING_END_FAILED,			/* by an error, or without a word */
+	BOOKING_END_TERMINATED,		/* told to by SIGTERM */
+	BOOKING_END_LEFT,			/* made room for a command or another worker */
+	BOOKING_END_NOTHING			/* there is no extension to work for */
+} BookingWorkerEnd;
+
 #define BOOKING_REASON_LEN 128
 
 typedef struct BookingWorkerInfo
@@ -34,6 +43,7 @@ typedef struct BookingWorkerInfo
 	pid_t		pid;
 	BookingWorkerState state;
 	int			in_flight;
+	bool		useful;			/* it has recorded something */
 	char		reason[BOOKING_REASON_LEN]; /* why it does not send */
 } BookingWorkerInfo;
 
@@ -45,10 +55,13 @@ extern int	booking_shared_worker_attach(Oid database);
 extern void booking_shared_worker_detach(void);
 extern void booking_shared_worker_report(BookingWorkerState state,
 										 int in_flight, const char *reason);
+extern void booking_shared_worker_useful(void);
+extern void booking_shared_worker_ending(BookingWorkerEnd end);
 
 /* the launcher's side */
 extern void booking_shared_launcher_attach(void);
 extern bool booking_shared_worker_known(Oid database);
+extern bool booking_shared_take_end(Oid database, BookingWorkerEnd *end);
 extern bool booking_shared_held(Oid database);
 extern bool booking_shared_wanted(Oid database);
 extern void booking_shared_starved(bool starved);

@@ -65,10 +65,12 @@ typedef enum RoundResult
 	ROUND_GONE,					/* no extension: leave */
 	ROUND_CONTENDED,			/* the extension is being changed */
 	ROUND_PAUSED,				/* not armed, or told not to send */
+	ROUND_FAILED,				/* an error ended it */
 	ROUND_WORKED
 } RoundResult;
 
-static bool become_worker(void);
+static void on_terminate(SIGNAL_ARGS);
+static bool become_worker(bool *present);
 static bool extension_present(void);
 static RoundResult work_round(bool recovered);
 static RoundResult enter_extension(void);
@@ -78,7 +80,8 @@ static long wait_time(RoundResult result);
 static long wait_until(TimestampTz due, long wait);
 static void report_state(RoundResult result);
 static bool idle_too_long(void);
-static void run_loop(BookingHttpEngine *engine);
+static void leave(BookingWorkerEnd end) pg_attribute_noreturn();
+static BookingWorkerEnd run_loop(BookingHttpEngine *engine);
 static RoundResult after_error(void);
 static const char *unfit(void);
 
@@ -98,46 +101,65 @@ booking_worker_main(Datum arg)
 {
 	Oid			database = DatumGetObjectId(arg);
 	BookingHttpEngine *engine;
+	bool		present;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, die);
+	pqsignal(SIGTERM, on_terminate);
 	BackgroundWorkerUnblockSignals();
 	if (booking_shared_worker_attach(database) != 0)
-		proc_exit(0);
+		leave(BOOKING_END_LEFT);
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	pgstat_report_appname("booking worker");
 	booking_session_init();
 
-	if (!become_worker())
-		proc_exit(0);
+	if (!become_worker(&present))
+		leave(present ? BOOKING_END_LEFT : BOOKING_END_NOTHING);
 	booking_shared_worker_report(BOOKING_WORKER_IDLE, 0, NULL);
 	engine = booking_http_create();
 	booking_dispatch_init(engine);
 	booking_account_check_init(engine);
 	booking_pull_init(engine);
-	run_loop(engine);
+	leave(run_loop(engine));
+}
+
+/*
+ * SIGTERM: as any backend, but the launcher is told that it was meant.
+ */
+static void
+on_terminate(SIGNAL_ARGS)
+{
+	booking_shared_worker_ending(BOOKING_END_TERMINATED);
+	die(postgres_signal_arg);
+}
+
+/*
+ * End the process, and tell the launcher how.
+ */
+static void
+leave(BookingWorkerEnd end)
+{
+	booking_shared_worker_ending(end);
 	proc_exit(0);
 }
 
 /*
  * Find the extension and take the lock of the one worker; false if there is
- * nothing to do here.  An earlier worker that is just ending may still have
+ * none, or nothing to do here.  An earlier worker that is just ending may still have
  * the lock, so it is asked for a few times.
  */
 static bool
-become_worker(void)
+become_worker(bool *present)
 {
-	bool		present;
 	bool		locked = false;
 
 	for (int i = 0; i < LOCK_TRIES; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		StartTransactionCommand();
-		present = extension_present();
-		locked = present && booking_lock_worker_try();
+		*present = extension_present();
+		locked = *present && booking_lock_worker_try();
 		CommitTransactionCommand();
-		if (!present || locked)
+		if (!*present || locked)
 			break;
 		ResetLatch(MyLatch);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -166,9 +188,10 @@ extension_present(void)
 }
 
 /*
- * The loop.  Errors of one round end that round only.
+ * The loop, until there is a reason to end.  Errors of one round end that round
+ * only.
  */
-static void
+static BookingWorkerEnd
 run_loop(BookingHttpEngine *engine)
 {
 	volatile bool recovered = false;
@@ -191,7 +214,7 @@ run_loop(BookingHttpEngine *engine)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		if (booking_shared_held(MyDatabaseId))
-			return;
+			return BOOKING_END_LEFT;
 
 		MemoryContextSwitchTo(context);
 		PG_TRY();
@@ -217,10 +240,10 @@ run_loop(BookingHttpEngine *engine)
 		MemoryContextReset(context);
 
 		if (result == ROUND_GONE)
-			return;
+			return BOOKING_END_NOTHING;
 		report_state(result);
 		if (idle_too_long())
-			return;
+			return BOOKING_END_LEFT;
 		booking_http_wait(engine, wait, PG_WAIT_EXTENSION);
 	}
 }
@@ -248,7 +271,7 @@ after_error(void)
 		return ROUND_GONE;
 	error->elevel = LOG;
 	ThrowErrorData(error);
-	return ROUND_WORKED;
+	return ROUND_FAILED;
 }
 
 /*
@@ -379,6 +402,9 @@ unfit(void)
 
 	if (strcmp(version, BOOKING_SQL_VERSION) == 0)
 		return NULL;
+	if (booking_store_extension_newer(version))
+		return psprintf("the objects are of version %s, the library of " BOOKING_SQL_VERSION
+						": install the newer library and restart", version);
 	return psprintf("the objects are of version %s, the library of " BOOKING_SQL_VERSION
 					": ALTER EXTENSION booking UPDATE", version);
 }
@@ -396,6 +422,7 @@ record_outcomes(void)
 	booking_account_check_record(&call);
 	booking_session_commit(&call);
 	booking_dispatch_applied();
+	booking_shared_worker_useful();
 }
 
 /*
@@ -449,10 +476,13 @@ report_state(RoundResult result)
 	int			rounds = booking_pull_in_flight();
 	int			in_flight = operations + rounds;
 
-	if (result == ROUND_PAUSED)
+	if (result == ROUND_PAUSED || result == ROUND_FAILED)
 	{
-		booking_shared_worker_report(BOOKING_WORKER_PAUSED, in_flight, pause_reason);
-		pgstat_report_activity(STATE_IDLE, pause_reason);
+		const char *reason = result == ROUND_PAUSED ? pause_reason :
+			"an error ended the last round: see the server's log";
+
+		booking_shared_worker_report(BOOKING_WORKER_PAUSED, in_flight, reason);
+		pgstat_report_activity(STATE_IDLE, reason);
 		return;
 	}
 	booking_shared_worker_report(in_flight > 0 ? BOOKING_WORKER_BUSY : BOOKING_WORKER_IDLE,

@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -32,6 +33,10 @@
 #include "ledger/call.h"
 #include "ledger/detail.h"
 #include "store/extension.h"
+
+static void compare_again(Datum arg, int cacheid, uint32 hashvalue);
+
+static Oid	compared = InvalidOid;	/* schema whose version fits the library */
 
 /*
  * Begin the part of a call that reads or writes relations: every argument has
@@ -156,17 +161,22 @@ booking_call_hold_clock(void)
  * the calling function exists nobody else can have made one of that name.
  *
  * Also the place where library and objects are compared, once for each schema
- * that a process meets: dropping and creating the extension makes a new one.
+ * that a process meets, since dropping and creating the extension makes a new
+ * one, and again when functions have changed, as each update of the extension
+ * does.
  */
 Oid
 booking_call_owner(void)
 {
-	static Oid	compared = InvalidOid;
+	static bool registered = false;
 	Oid			schema = get_namespace_oid("booking", false);
 	Oid			relation = get_relname_relid("intent", schema);
 	HeapTuple	tuple;
 	Oid			owner;
 
+	if (!registered)
+		CacheRegisterSyscacheCallback(PROCOID, compare_again, (Datum) 0);
+	registered = true;
 	if (schema != compared)
 	{
 		booking_store_extension_demand();
@@ -181,4 +191,13 @@ booking_call_owner(void)
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	return owner;
+}
+
+/*
+ * Functions have changed.
+ */
+static void
+compare_again(Datum arg, int cacheid, uint32 hashvalue)
+{
+	compared = InvalidOid;
 }

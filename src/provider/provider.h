@@ -39,7 +39,8 @@ typedef enum BookingOutcomeKind
 	BOOKING_OUTCOME_EQUAL,		/* lookup: ours, materially as wanted */
 	BOOKING_OUTCOME_DIFFERENT,	/* ours, but not as wanted */
 	BOOKING_OUTCOME_FOREIGN,	/* somebody else's event under our id */
-	BOOKING_OUTCOME_ABSENT,		/* lookup: not there, and the calendar is */
+	BOOKING_OUTCOME_ABSENT,		/* not there, and the calendar is; of a create
+								 * with deleted_at_provider: its id is burnt */
 	BOOKING_OUTCOME_AUTH,		/* credentials refused: park the account */
 	BOOKING_OUTCOME_CALENDAR_GONE,	/* the calendar itself is not there */
 	BOOKING_OUTCOME_FAILED		/* lookup or check: could not find out */

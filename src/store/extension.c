@@ -14,13 +14,14 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_extension.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/rel.h"
 #include "utils/rel.h"
 
 #include "compat.h"
@@ -70,5 +71,34 @@ booking_store_extension_demand(void)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the objects of extension booking are of version %s, but its library is of version %s",
 					version, BOOKING_SQL_VERSION),
+			 booking_store_extension_newer(version) ?
+			 errhint("Install the library of version %s, then restart the server, or reconnect where it is not preloaded.",
+					 version) :
 			 errhint("Run ALTER EXTENSION booking UPDATE in this database, or reconnect after the older library was replaced.")));
+}
+
+/*
+ * Are objects of a version newer than the library?  Versions are numbers with
+ * dots between them.
+ */
+bool
+booking_store_extension_newer(const char *version)
+{
+	const char *ours = BOOKING_SQL_VERSION;
+
+	while (*version != '\0' || *ours != '\0')
+	{
+		char	   *end;
+		long		theirs = strtol(version, &end, 10);
+		long		mine;
+
+		version = end + strspn(end, ".");
+		mine = strtol(ours, &end, 10);
+		ours = end + strspn(end, ".");
+		if (theirs != mine)
+			return theirs > mine;
+		if (*version != '\0' && !isdigit((unsigned char) *version))
+			return true;
+	}
+	return false;
 }

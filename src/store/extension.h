@@ -17,6 +17,7 @@
 #define BOOKING_SQL_VERSION "0.3"
 
 extern char *booking_store_extension_version(void);
+extern bool booking_store_extension_newer(const char *version);
 extern void booking_store_extension_demand(void);
 
 #endif							/* BOOKING_EXTENSION_H */

@@ -27,6 +27,12 @@
 
 #define FINAL_STATES "('confirmed', 'rejected', 'dropped')"
 
+/* of an operation whose worker died at $1; 0, 1, 3, 7 ... 255 seconds */
+#define AFTER_DEATH \
+	"next_at = $1 + ((1 << least(tries, 8)) - 1) * interval '1 second'," \
+	" tries = tries + 1, changed_at = $1, problem = 'worker_ended'," \
+	" message = 'the worker ended while this was under way'"
+
 static void operation_from_row(uint64 row, BookingOperation *operation);
 static char *column_cstring(uint64 row, int column);
 static bytea *column_bytea(uint64 row, int column);
@@ -278,16 +284,74 @@ booking_store_operation_drop(int64 operation_id, TimestampTz now)
 }
 
 /*
+ * Give a create a new id, because the one it had is of no use and was never
+ * used; the body names the id and is made anew.  Returns false, and does
+ * nothing, if the operation is not in the state it is expected in.
+ */
+bool
+booking_store_operation_renew(const BookingOperation *operation,
+							  const char *event_id, TimestampTz next_at,
+							  TimestampTz now)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET state = 'waiting', event_id = $3,"
+		" generation = generation + 1, tries = tries + 1, next_at = $4,"
+		" href = NULL, etag = NULL, body = NULL, changed_at = $5,"
+		" problem = 'id_burnt',"
+		" message = 'the id is in the trash bin; another one is used'"
+		" WHERE operation_id = $1 AND state = $2 AND NOT uncertain",
+		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+	};
+	Datum		values[5];
+	bool		nulls[5] = {0};
+
+	values[0] = Int64GetDatum(operation->operation_id);
+	bind_cstring(values, nulls, 1, operation->state);
+	bind_cstring(values, nulls, 2, event_id);
+	values[3] = TimestampTzGetDatum(next_at);
+	values[4] = TimestampTzGetDatum(now);
+	return booking_plan_run(&plan, values, nulls, 0) == 1;
+}
+
+/*
+ * Was the last send of an operation refused for good?  Then tell why; else
+ * false.  What an operator said since makes it void.
+ */
+bool
+booking_store_operation_refused(int64 operation_id, char **problem,
+								char **message)
+{
+	static BookingPlan plan = {
+		"SELECT a.mark, a.problem, a.message FROM booking.attempt a"
+		" WHERE a.operation_id = $1 AND a.phase IN ('send', 'resolve')"
+		" ORDER BY a.attempt_id DESC LIMIT 1",
+		{INT8OID}
+	};
+	Datum		values[1];
+
+	values[0] = Int64GetDatum(operation_id);
+	if (booking_plan_run(&plan, values, NULL, 1) == 0 ||
+		strcmp(column_cstring(0, 1), "rejected") != 0)
+		return false;
+	*problem = column_cstring(0, 2);
+	*message = column_cstring(0, 3);
+	return true;
+}
+
+/*
  * Take over what a worker that is proven dead left: what it was sending may
  * have taken effect, what it was reading has not changed anything.  Returns
  * how many there were.  The intents of the first kind are unknown.
+ *
+ * It counts as a try, and a second one in a row is made later: one of them may
+ * be what the worker dies of.
  */
 int
 booking_store_operations_recover(TimestampTz now)
 {
 	static BookingPlan sent = {
 		"WITH o AS (UPDATE booking.operation SET state = 'unknown',"
-		"  uncertain = true, next_at = $1, changed_at = $1"
+		"  uncertain = true, " AFTER_DEATH
 		"  WHERE state = 'sending' RETURNING intent_id)"
 		" UPDATE booking.intent i SET"
 		"  state = CASE i.state WHEN 'creating' THEN 'unknown' ELSE i.state END,"
@@ -304,7 +368,7 @@ booking_store_operations_recover(TimestampTz now)
 		{TIMESTAMPTZOID}
 	};
 	static BookingPlan looked = {
-		"UPDATE booking.operation SET state = 'unknown', changed_at = $1"
+		"UPDATE booking.operation SET state = 'unknown', " AFTER_DEATH
 		" WHERE state = 'reconciling'",
 		{TIMESTAMPTZOID}
 	};

@@ -84,6 +84,11 @@ extern List *booking_store_operations_due(TimestampTz now, ArrayType *without,
 extern BookingLease *booking_store_lease_read(int64 operation_id);
 extern bool booking_store_operation_change(const BookingOperationChange *change);
 extern void booking_store_operation_drop(int64 operation_id, TimestampTz now);
+extern bool booking_store_operation_renew(const BookingOperation *operation,
+										  const char *event_id,
+										  TimestampTz next_at, TimestampTz now);
+extern bool booking_store_operation_refused(int64 operation_id, char **problem,
+											char **message);
 extern int	booking_store_operations_recover(TimestampTz now);
 extern bool booking_store_operation_next_due(TimestampTz *next_at);
 extern int64 booking_store_operations_open(void);

@@ -373,7 +373,7 @@ RESET ROLE;
 SELECT fails(s || ' belongs to the server', format('SET %s = 1', s), '55P02', hinted => false)
   FROM unnest(ARRAY['booking.worker', 'booking.max_in_flight', 'booking.max_attempts', 'booking.poll_interval', 'booking.idle_exit', 'booking.http_timeout',
 					'booking.http_connect_timeout', 'booking.http_first_byte_timeout', 'booking.insecure_hosts', 'booking.allowed_networks', 'booking.ca_file',
-					'booking.secret_key_file', 'booking.arm_key']) s;
+					'booking.secret_key_file', 'booking.credential_directory', 'booking.arm_key']) s;
 DROP ROLE regress_booking_badinput;
 
 SELECT done();

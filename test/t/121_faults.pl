@@ -7,8 +7,10 @@
 # one that was canceled none; and no person may have been needed.
 #
 # Proves R31 (an uncertain write is looked up, never repeated under another
-# id), R33 (5xx prove nothing), R41 (Retry-After is honoured) and R99
-# (credentials follow no redirect).
+# id), R33 (5xx prove nothing), R41 (Retry-After is honoured), R67 (DROP DATABASE
+# while a name is resolved, and after that was given up) and R99 (credentials
+# follow no redirect).  Slow and dead name servers are test/net/resolver.c: it
+# blocks where the C library would, within libcurl's own thread.
 
 use strict;
 use warnings FATAL => 'all';
@@ -22,6 +24,7 @@ use Booking::FaultProxy;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes 'time';
 
 # What breaks: the fault of the write, then those of the reads that follow.
 my %cases = map { $_ => [$_] } qw(unavailable bad_gateway gateway_timeout
@@ -35,14 +38,29 @@ $cases{lookups} = [
 ];
 $cases{absence} = [qw(close unavailable reset_after cut_silently)];
 
-my ($node, $session) = provider_node('main', conf => <<'EOC');
+my ($node, $session) = provider_node('main', resolver => 1, conf => <<'EOC');
 booking.http_timeout = 4s
+booking.http_connect_timeout = 2s
 booking.http_first_byte_timeout = 3s
 EOC
 
 my %start = (
 	create => '20300501T100000Z',
 	update => '20300501T140000Z');
+
+# Give an account another URL, once nothing is on its way to the present one.
+sub redirect
+{
+	my ($account, $url) = @_;
+
+	wait_until(
+		'the URL is accepted',
+		sub {
+			$session->sqlstate("SELECT booking_account_put('t', '$account', 'caldav', '$url')")
+			  eq '00000';
+		});
+	return;
+}
 
 sub during
 {
@@ -246,7 +264,8 @@ foreach my $kind (qw(radicale xandikos))
 			"$kind, canceled on the way, $fault: no event");
 	}
 
-	# No connection at all, and one without TLS: certainly not executed.
+	# No connection at all, one without TLS, and a name that is never resolved:
+	# certainly not executed.
 	$x = "$kind-away";
 	attach($session, $server, $proxy->url, $x, $x);
 	$session->query(
@@ -263,11 +282,10 @@ foreach my $kind (qw(radicale xandikos))
 		"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
 	);
 	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
-	foreach my $url ($url, $proxy->url('https'))
+	foreach my $url ($url, $proxy->url('https'), $proxy->url('http', 'hang.test'))
 	{
+		redirect($x, $url);
 		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
-
-		$session->query("SELECT booking_account_put('t', '$x', 'caldav', '$url')");
 		wait_until(
 			'all three were tried',
 			sub {
@@ -283,10 +301,22 @@ EOQ
 			  . " WHERE calendar = '$x' AND mark NOT IN ('begun', 'done')"),
 		'not_executed',
 		"$kind: without a connection nothing is uncertain");
-	$session->query(
-		"SELECT booking_account_put('t', '$x', 'caldav', '${\$proxy->url}')");
+	is( $session->query(
+			"SELECT string_agg(DISTINCT a.problem, ' ') FROM booking.attempt a JOIN booking.operation USING (operation_id)"
+			  . " WHERE calendar = '$x' AND a.mark = 'not_executed'"),
+		'connect_timeout connection_failed tls_failed',
+		"$kind: nor without a name");
+
+	# The thread that resolves is still at it.
+	$session->query('CREATE DATABASE victim');
+	my $begin = time();
+	$session->query('DROP DATABASE victim');
+	cmp_ok(time() - $begin, '<', 2, "$kind: nobody waits for the name server");
+
+	# A name that takes its time.
+	redirect($x, $proxy->url('http', 'slow.ip-127-0-0-1.test'));
 	settle($node, $session);
-	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS");
+	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS, slow resolver");
 	is_clean($session, "$kind, away");
 }
 

@@ -8,7 +8,8 @@
 # Proves R35 and R75 (a poison row is parked, others go on), R38 (work resumes
 # by itself within seconds of a crash), R72 (the worker comes back), R79 (DROP
 # EXTENSION during a request ends quietly, a schema of our name is harmless),
-# R80 (its writes are counted), R90 (library newer than the SQL objects), and
+# R80 (its writes are counted), R90 (library newer and older than the SQL
+# objects), and
 # that without preloading booking_worker_start() does what it says.
 
 use strict;
@@ -19,6 +20,7 @@ use lib "$FindBin::RealBin/lib";
 
 use Booking;
 use Booking::Stub;
+use HTTP::Tiny;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -228,7 +230,15 @@ foreach my $intent (qw(mute spoilt))
 		});
 	pass("$intent is parked after booking.max_attempts");
 }
-is($stub->requests('mute') + $stub->requests('spoilt'), 0, 'nothing of it was sent');
+is_settled($session, 'odd', 'create confirmed', 'an odd address is no poison');
+my $odd = HTTP::Tiny->new->get("http://127.0.0.1:$stub->{port}/odd/"
+	  . $session->query("SELECT event_id FROM booking.operation WHERE account = 'odd'")
+	  . '.ics');
+like($odd->{content} =~ s/\r\n //gr,
+	qr/^ATTENDEE.*:mailto:a\@example\.comX:%20y\r$/m,
+	'its end of line is left out');
+unlike($odd->{content}, qr/^X:/m, 'and adds no line to the event');
+is($stub->requests($_), 0, "nothing of $_ was sent") foreach qw(mute spoilt);
 
 # Asking what is wrong with them holds up nobody either.
 foreach my $account (qw(mute spoilt))
@@ -296,6 +306,35 @@ $other->query("SELECT booking_permit_all('t', 'p')");
 $stub->client($other, 'o', 'store');
 claim($other, 'o', 'updated');
 is_settled($other, 'updated', 'create confirmed', 'both work after the update');
+
+#
+# Library older than the objects: only their version is made to say so
+#
+my ($version) = $other->row("SELECT extversion FROM pg_extension WHERE extname = 'booking'");
+foreach my $newer ('9.9', "$version.1", '10')
+{
+	my $requests = $stub->requests('o');
+
+	# an update changes functions, which is what open sessions notice
+	$other->query("UPDATE pg_extension SET extversion = '$newer' WHERE extname = 'booking'");
+	$other->query('CREATE OR REPLACE FUNCTION noticed() RETURNS int LANGUAGE sql RETURN 1');
+	$error = fails_with($other,
+		"SELECT * FROM booking_status('t', 'p', 'updated')",
+		'55000', "a call on objects of version $newer is refused");
+	like($error->{text}, qr/Install the library of version \Q$newer\E/, 'and says what to do');
+	wait_until(
+		'its worker pauses',
+		sub {
+			return $other->query(
+				"SELECT query FROM pg_stat_activity WHERE backend_type = 'booking worker' AND datname = 'other'"
+			) =~ /^the objects are of version \Q$newer\E.*install the newer library and restart/;
+		});
+	pass('the worker pauses, and says so');
+	is($stub->requests('o'), $requests, 'and sends nothing');
+}
+$other->query("UPDATE pg_extension SET extversion = '$version' WHERE extname = 'booking'");
+claim($other, 'o', 'again');
+is_settled($other, 'again', 'create confirmed', 'both work with the right library');
 $other->quit;
 
 #

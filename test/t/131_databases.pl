@@ -23,13 +23,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $top = "$FindBin::RealBin/../..";
 my $stub = Booking::Stub->new;
-my $resolver = PostgreSQL::Test::Utils::tempdir() . '/resolver.so';
-
-# Names under hang.test are never resolved on this node.
-system_or_bail('cc', '-shared', '-fPIC', '-o', $resolver,
-	"$top/test/net/resolver.c", '-ldl');
 
 my $node = booking_node(
 	'main',
@@ -37,10 +31,7 @@ my $node = booking_node(
 	conf => worker_conf()
 	  . "booking.poll_interval = '1h'\nbooking.http_first_byte_timeout = '60s'\n"
 	  . "booking.http_timeout = '60s'\nbooking.http_connect_timeout = '60s'\n");
-{
-	local $ENV{LD_PRELOAD} = $resolver;
-	$node->start;
-}
+start_with_resolver($node);
 my $session = session($node);
 
 sub log_from

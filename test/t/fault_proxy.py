@@ -132,6 +132,14 @@ BAD_TOKEN = b'<error xmlns="DAV:"><valid-sync-token/></error>'
 
 HTML = b"<html><body><h1>Something went wrong</h1></body></html>"
 
+# How Nextcloud refuses a UID that an event in its trash bin has.
+TRASHED = b"""<?xml version="1.0" encoding="utf-8"?>
+<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns">
+  <s:exception>Sabre\\DAV\\Exception\\BadRequest</s:exception>
+  <s:message>Deleted calendar object with uid already exists in this calendar collection.</s:message>
+</d:error>
+"""
+
 
 def interim(conn, answer):
     """Interim answers with headers of their own come first."""
@@ -175,6 +183,8 @@ BEFORE = {
     "unavailable": lambda c: c.answer(503, HTML, Content_Type="text/html"),
     "bad_gateway": lambda c: c.answer(502, HTML, Content_Type="text/html"),
     "gateway_timeout": lambda c: c.answer(504, HTML, Retry_After=7),
+    "refuse": lambda c: c.answer(413, HTML, Content_Type="text/html"),
+    "trashed": lambda c: c.answer(400, TRASHED, Content_Type="application/xml; charset=utf-8"),
     "rate_limited": lambda c: c.answer(429, HTML, Retry_After=9),
     "not_implemented": lambda c: c.answer(501, HTML, Content_Type="text/html"),
     "bad_token": lambda c: c.answer(403, BAD_TOKEN, Content_Type="application/xml"),
@@ -202,7 +212,7 @@ AFTER = {
 
 # Held until /clear: before the server sees it, before its answer is passed, or
 # before another fault.
-HOLD = ("hold", "hold_after", "held_reset", "held_rate_limited")
+HOLD = ("hold", "hold_after", "held_reset", "held_rate_limited", "held_trashed")
 
 FAULTS = (*BEFORE, *AFTER, *HOLD)
 
@@ -249,13 +259,14 @@ def serve(conn):
             "authorization": "authorization" in request[2],
             "hrefs": request[3].count(b"<href>"),
             "status": None,
+            "answered": False,
         }
         with lock:
             log.append(entry)
         if conn.listener == "other":
             conn.answer(200)
             continue
-        if fault in ("hold", "held_reset", "held_rate_limited"):
+        if fault in HOLD and fault != "hold_after":
             wait_for_clear()
             fault = fault.removeprefix("held_")
         if fault in BEFORE:
@@ -266,6 +277,7 @@ def serve(conn):
         if fault == "hold_after":
             wait_for_clear()
         AFTER.get(fault, deliver)(conn, answer)
+        entry["answered"] = True
         if fault in AFTER and fault != "interim":
             raise Gone
 

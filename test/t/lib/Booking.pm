@@ -15,6 +15,7 @@ use warnings FATAL => 'all';
 
 use Carp;
 use Exporter 'import';
+use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -23,6 +24,7 @@ use Booking::Session;
 
 our @EXPORT = qw(
   booking_node
+  start_with_resolver
   session
   size
   seed
@@ -66,6 +68,23 @@ sub booking_node
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	$node->start if $opt{start} // 1;
 	return $node;
+}
+
+# Start a node on which names under "test" are answered by test/net/resolver.c
+# and not by the network: some never, some late.  It stands in for the C
+# library's getaddrinfo(), which blocks in just that way while a name server
+# does not answer, in the thread that libcurl makes for it.
+sub start_with_resolver
+{
+	my ($node) = @_;
+	my $library = $node->basedir . '/resolver.so';
+
+	system_or_bail('cc', '-shared', '-fPIC', '-o', $library,
+		dirname(__FILE__) . '/../../net/resolver.c', '-ldl')
+	  unless -e $library;
+	local $ENV{LD_PRELOAD} = $library;
+	$node->start;
+	return;
 }
 
 # Open a psql session that stays open; see Booking::Session for the options.

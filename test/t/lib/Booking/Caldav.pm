@@ -34,7 +34,7 @@ our @EXPORT = qw(
 # are read only when a test asks for it, so that it knows all requests.
 my $conf = <<'EOC';
 shared_preload_libraries = 'booking'
-booking.insecure_hosts = '127.0.0.1'
+booking.insecure_hosts = '127.0.0.1, hang.test, slow.ip-127-0-0-1.test'
 booking.allowed_networks = '127.0.0.0/8'
 booking.poll_interval = 1
 booking.sync_interval = 0
@@ -235,11 +235,18 @@ sub edit
 		body => $_);
 }
 
-# Make a node with a running worker, the extension and a session.
+# Make a node with a running worker, the extension and a session; with
+# "resolver", names under "test" mean what test/net/resolver.c says.
 sub provider_node
 {
 	my ($name, %opt) = @_;
-	my $node = booking_node($name, conf => $conf . ($opt{conf} // ''));
+	my $node = booking_node(
+		$name,
+		init => $opt{init},
+		start => 0,
+		conf => $conf . ($opt{conf} // ''));
+
+	$opt{resolver} ? start_with_resolver($node) : $node->start;
 	my $session = session($node);
 
 	$session->query('SET client_min_messages = error');

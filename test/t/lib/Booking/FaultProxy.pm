@@ -57,8 +57,8 @@ sub DESTROY
 
 sub url
 {
-	my ($self, $scheme) = @_;
-	return ($scheme // 'http') . "://127.0.0.1:$self->{ports}{proxy}/";
+	my ($self, $scheme, $host) = @_;
+	return ($scheme // 'http') . '://' . ($host // '127.0.0.1') . ":$self->{ports}{proxy}/";
 }
 
 # Break the next requests: break($method, $path, $fault, $count).
