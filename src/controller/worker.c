@@ -68,7 +68,7 @@ typedef enum RoundResult
 
 static bool become_worker(void);
 static bool extension_present(void);
-static RoundResult work_round(bool recovered);
+static RoundResult work_round(bool recovered, bool careful);
 static RoundResult enter_extension(void);
 static void leave_extension(void);
 static void record_outcomes(void);
@@ -190,7 +190,7 @@ run_loop(BookingHttpEngine *engine)
 		MemoryContextSwitchTo(context);
 		PG_TRY();
 		{
-			result = work_round(recovered);
+			result = work_round(recovered, error_wait > 0);
 			recovered = recovered || result == ROUND_WORKED;
 			booking_dispatch_start();
 			booking_account_check_start();
@@ -261,10 +261,13 @@ idle_too_long(void)
 }
 
 /*
- * One round of transactions: record what came, lease what is due.
+ * One round: record what came and lease what is due, in one transaction, since
+ * each commit is waited for.  After an error, outcomes get a transaction of
+ * their own, so that whatever keeps the worker from leasing does not keep it
+ * from recording; and so do checks of accounts, which are let go of at once.
  */
 static RoundResult
-work_round(bool recovered)
+work_round(bool recovered, bool careful)
 {
 	BookingCall call;
 	const char *reason;
@@ -272,10 +275,13 @@ work_round(bool recovered)
 
 	if (result != ROUND_WORKED)
 		return result;
-	if (booking_dispatch_finished() || booking_account_check_finished())
+	if (booking_account_check_finished() ||
+		(careful && booking_dispatch_finished()))
 		record_outcomes();
 
-	booking_session_begin(&call, "leasing operations");
+	booking_session_begin(&call, "recording and leasing");
+	if (booking_dispatch_finished())
+		booking_dispatch_apply(&call);
 	if (!booking_worker)
 		reason = "booking.worker is off";
 	else
@@ -284,7 +290,7 @@ work_round(bool recovered)
 	{
 		if (!recovered)
 			(void) booking_store_operations_recover(call.now);
-		(void) booking_dispatch_lease(&call);
+		booking_dispatch_lease(&call);
 		booking_account_check_lease(&call);
 		next_known = booking_store_operation_next_due(&next_due);
 	}
@@ -295,6 +301,7 @@ work_round(bool recovered)
 	}
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
 	booking_session_commit(&call);
+	booking_dispatch_applied();
 	leave_extension();
 	return result;
 }
@@ -369,7 +376,7 @@ unfit(void)
 }
 
 /*
- * Record outcomes in a transaction of their own.
+ * Record outcomes, those of checks too, in a transaction of their own.
  */
 static void
 record_outcomes(void)
