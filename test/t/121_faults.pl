@@ -66,6 +66,20 @@ EOQ
 	return \%ledger;
 }
 
+# Move an account to a URL, which is refused while a request is under way.
+sub move_account
+{
+	my ($account, $url) = @_;
+
+	wait_until(
+		'the account can be moved',
+		sub {
+			return $session->sqlstate(
+				"SELECT booking_account_put('t', '$account', 'caldav', '$url')") eq '00000';
+		});
+	return;
+}
+
 # Compare what the ledger says of one case with what the server holds.
 sub compare
 {
@@ -267,7 +281,7 @@ foreach my $kind (qw(radicale xandikos))
 	{
 		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
 
-		$session->query("SELECT booking_account_put('t', '$x', 'caldav', '$url')");
+		move_account($x, $url);
 		wait_until(
 			'all three were tried',
 			sub {
@@ -283,8 +297,7 @@ EOQ
 			  . " WHERE calendar = '$x' AND mark NOT IN ('begun', 'done')"),
 		'not_executed',
 		"$kind: without a connection nothing is uncertain");
-	$session->query(
-		"SELECT booking_account_put('t', '$x', 'caldav', '${\$proxy->url}')");
+	move_account($x, $proxy->url);
 	settle($node, $session);
 	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS");
 	is_clean($session, "$kind, away");
