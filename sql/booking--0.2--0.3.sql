@@ -4,6 +4,13 @@
 \echo Use "ALTER EXTENSION booking UPDATE TO '0.3'" to load this file. \quit
 
 /* ------------------------------------------------------------------------
+ * Operations: what follows on one, asked by every reschedule and cancel
+ * ------------------------------------------------------------------------ */
+
+CREATE INDEX operation_previous_idx ON booking.operation (previous_id)
+	WHERE previous_id IS NOT NULL;
+
+/* ------------------------------------------------------------------------
  * Synchronization: what providers say
  * ------------------------------------------------------------------------ */
 

@@ -7,7 +7,12 @@
  *			its id, its exact bytes and a mark of the attempt on disk
  *	start	no transaction: the first request of each goes out
  *	...		no transaction: answers come, adapters ask for further requests
- *	apply	one transaction: outcomes are recorded, each item on its own
+ *	apply	one transaction: outcomes are recorded
+ *
+ * Leasing, and recording that a new event was made, is done for many operations
+ * at once, in few statements.  If that fails, nothing of it happened, and they
+ * are gone through one by one, each in a subtransaction; so are outcomes that
+ * take more than that.
  *
  * A caller may hold the lock of an intent for as long as its transaction; the
  * worker never waits for it, but comes back.
@@ -24,17 +29,17 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "controller/confirm.h"
 #include "controller/credential.h"
 #include "controller/dispatch.h"
 #include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/outcome.h"
-#include "controller/pull.h"
 #include "controller/seal.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/state.h"
-#include "store/store.h"
+#include "store/batch.h"
 
 /* memory of one operation: its bodies, and the answers of its requests */
 #define ARENA_LIMIT (16 * 1024 * 1024)
@@ -42,37 +47,50 @@
 /* operations leased in one transaction */
 #define LEASE_LIMIT 64
 
+/* operations that are leased together */
 typedef struct LeaseWork
 {
-	BookingLease *lease;
-	BookingDispatch *dispatch;
+	const int64 *operation_ids;
+	int			count;
+	BookingBatch *batch;		/* what is put down of them */
+	int			nleased;		/* so far, the last in the list */
 } LeaseWork;
 
-static void lease_item(BookingCall *call, void *arg);
-static bool record_lease(BookingCall *call, const BookingLease *lease,
-						 BookingDispatch *dispatch, const char *state);
-static void forget_dispatch(LeaseWork *work);
+static void lease_together(BookingCall *call, const int64 *operation_ids,
+						   int count);
+static void lease_items(BookingCall *call, void *arg);
+static void lease_item(BookingCall *call, const BookingLease *lease,
+					   LeaseWork *work);
+static void give_back_last(LeaseWork *work);
+static void record_lease(BookingCall *call, const BookingLease *lease,
+						 BookingDispatch *dispatch, const char *state,
+						 BookingBatch *batch);
 static const char *lease_state(const BookingLease *lease);
 static BookingDispatch *make_dispatch(BookingCall *call,
 									  const BookingLease *lease, bool lookup);
 static bool fill_bodies(BookingCall *call, const BookingLease *lease,
 						BookingDispatch *dispatch);
+static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
 static const char *copy_string(BookingArena *arena, const char *string);
-static void begin_intent(BookingCall *call, const BookingLease *lease);
+static text *copy_text(BookingArena *arena, const char *string);
+static int	compare_dispatches(const void *a, const void *b);
+static void confirm_together(BookingCall *call, BookingDispatch **dispatches,
+							 int count);
+static void apply_one(BookingCall *call, BookingDispatch *dispatch);
 static void apply_item(BookingCall *call, void *arg);
+static void note_recorded(BookingDispatch *dispatch);
 static void doubt_outcome(BookingDispatch *dispatch);
 static void give_up_lease(BookingCall *call, void *arg);
 static void on_answer(void *arg, const BookingHttpResponse *response);
 static void free_dispatch(BookingDispatch *dispatch);
-static int	account_in_flight(const char *account_key);
-static ArrayType *saturated_accounts(void);
-static bool try_lock_intent(const BookingLease *lease);
+static bool try_lock_intents(const BookingIdentity *identity, text *supersedes);
+static bool met_a_lock(const ErrorData *error);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head leased;		/* committed, not started */
 static dlist_head running;		/* requests out */
 static dlist_head finished;		/* outcome known, not recorded */
-static int	in_flight = 0;		/* in any of the lists */
+static int	in_flight = 0;		/* in any of the lists, and not recorded */
 static bool contended = false;	/* something waited for a caller's lock */
 
 /*
@@ -89,53 +107,71 @@ booking_dispatch_init(BookingHttpEngine *engine)
 
 /*
  * Lease what is due, as far as limits allow, within the caller's transaction.
- * Returns how many; if the transaction fails, call booking_dispatch_start()
- * not, but booking_dispatch_forget().
+ * If that fails, call not booking_dispatch_start(), but
+ * booking_dispatch_forget().
  */
-int
+void
 booking_dispatch_lease(BookingCall *call)
 {
 	int			room = Min(booking_max_in_flight - in_flight, LEASE_LIMIT);
-	List	   *due;
-	ListCell   *cell;
+	BookingDue *due;
+	int64	   *operation_ids;
+	int			found;
 	int			count = 0;
 
 	contended = false;
 	if (room <= 0)
-		return 0;
+		return;
 	due = booking_store_operations_due(booking_call_hold_clock(),
-									   saturated_accounts(), room);
-	foreach(cell, due)
+									   booking_load_full_accounts(), room,
+									   &found);
+	operation_ids = palloc_array(int64, found + 1);
+	for (int i = 0; i < found; i++)
 	{
-		LeaseWork	work = {0};
-		ErrorData  *error;
-
-		work.lease = booking_store_lease_read(*(int64 *) lfirst(cell));
-		if (work.lease == NULL)
-			continue;
-		error = booking_session_item(call, lease_item, &work);
-		if (error != NULL)
-		{
-			ereport(LOG,
-					(errmsg("booking: operation " INT64_FORMAT " could not begin: %s",
-							work.lease->operation.operation_id, error->message)));
-			forget_dispatch(&work);
-			error = booking_session_item(call, give_up_lease, &work);
-			if (error != NULL)
-				ereport(LOG,
-						(errmsg("booking: operation " INT64_FORMAT " could not be put off: %s",
-								work.lease->operation.operation_id, error->message)));
-			contended |= error != NULL;
-			continue;
-		}
-		if (work.dispatch != NULL)
-		{
-			dlist_push_tail(&leased, &work.dispatch->node);
-			in_flight++;
-			count++;
-		}
+		if (try_lock_intents(&due[i].identity, due[i].supersedes))
+			operation_ids[count++] = due[i].operation_id;
+		else
+			contended = true;
 	}
-	return count;
+	booking_lock_allow_waiting(true);
+	if (count > 0)
+		lease_together(call, operation_ids, count);
+	booking_lock_allow_waiting(true);
+}
+
+/*
+ * Lease operations whose intents are locked: all together or, if that fails,
+ * one by one.  One that fails by itself is put off, unless it only met a lock.
+ */
+static void
+lease_together(BookingCall *call, const int64 *operation_ids, int count)
+{
+	LeaseWork	work = {operation_ids, count};
+	ErrorData  *error;
+
+	error = booking_session_item(call, lease_items, &work);
+	if (error == NULL)
+		return;
+	while (work.nleased > 0)
+		give_back_last(&work);
+	if (met_a_lock(error) && count == 1)
+		return;
+	if (count > 1)
+	{
+		for (int i = 0; i < count; i++)
+			lease_together(call, &operation_ids[i], 1);
+		return;
+	}
+
+	ereport(LOG,
+			(errmsg("booking: operation " INT64_FORMAT " could not begin: %s",
+					operation_ids[0], error->message)));
+	error = booking_session_item(call, give_up_lease, &work);
+	if (error != NULL)
+		ereport(LOG,
+				(errmsg("booking: operation " INT64_FORMAT " could not be put off: %s",
+						operation_ids[0], error->message)));
+	contended |= error != NULL;
 }
 
 /*
@@ -156,14 +192,28 @@ booking_dispatch_start(void)
 }
 
 /*
- * The transaction of the lease failed: nothing of it happened.
+ * The transaction failed: nothing of it happened.  What was leased is let go
+ * of, what was recorded is to be recorded again.
  */
 void
 booking_dispatch_forget(void)
 {
+	dlist_iter	iter;
+
 	while (!dlist_is_empty(&leased))
 		free_dispatch(dlist_container(BookingDispatch, node,
 									  dlist_pop_head_node(&leased)));
+	dlist_foreach(iter, &finished)
+	{
+		BookingDispatch *dispatch = dlist_container(BookingDispatch, node, iter.cur);
+
+		if (!dispatch->recorded)
+			continue;
+		dispatch->recorded = false;
+		dispatch->load = booking_load_take(dispatch->account_key,
+										   dispatch->provider->max_in_flight);
+		in_flight++;
+	}
 }
 
 /*
@@ -195,38 +245,101 @@ booking_dispatch_contended(void)
 
 /*
  * Record outcomes within the caller's transaction.  Those whose intent is
- * locked by a caller stay for the next time.
+ * locked by a caller stay for the next time; so do those whose resources are,
+ * and of these only the first is waited for, because whoever has the lock may
+ * wait for one of the intents that are locked here.
  */
 void
 booking_dispatch_apply(BookingCall *call)
 {
-	dlist_mutable_iter iter;
+	BookingDispatch **dispatches = palloc_array(BookingDispatch *, in_flight + 1);
+	int			count = 0;
+	dlist_iter	iter;
 
-	dlist_foreach_modify(iter, &finished)
+	dlist_foreach(iter, &finished)
 	{
 		BookingDispatch *dispatch = dlist_container(BookingDispatch, node, iter.cur);
-		BookingLease *lease = booking_store_lease_read(dispatch->operation_id);
-		ErrorData  *error;
 
-		if (lease != NULL && !try_lock_intent(lease))
-		{
+		if (try_lock_intents(&dispatch->identity, dispatch->supersedes))
+			dispatches[count++] = dispatch;
+		else
 			contended = true;
-			continue;
-		}
-		error = booking_session_item(call, apply_item, dispatch);
-		if (error != NULL)
-		{
-			ereport(LOG,
-					(errmsg("booking: outcome of operation " INT64_FORMAT " could not be recorded: %s",
-							dispatch->operation_id, error->message)));
-			contended = true;
-			if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-				error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
-				doubt_outcome(dispatch);
-			continue;
-		}
-		dispatch->recorded = true;
 	}
+	qsort(dispatches, count, sizeof(BookingDispatch *), compare_dispatches);
+	confirm_together(call, dispatches, count);
+	booking_lock_allow_waiting(true);
+	for (int i = 0; i < count; i++)
+	{
+		if (!dispatches[i]->recorded)
+			apply_one(call, dispatches[i]);
+	}
+	booking_lock_allow_waiting(true);
+}
+
+/*
+ * Order by operation number.
+ */
+static int
+compare_dispatches(const void *a, const void *b)
+{
+	int64		left = (*(BookingDispatch *const *) a)->operation_id;
+	int64		right = (*(BookingDispatch *const *) b)->operation_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/*
+ * Record those outcomes that say no more than that a new event was made.  If
+ * that fails for any, none is recorded.
+ */
+static void
+confirm_together(BookingCall *call, BookingDispatch **dispatches, int count)
+{
+	BookingConfirmWork work = {dispatches, count};
+
+	work.recorded = palloc0_array(bool, count + 1);
+	if (count == 0 ||
+		booking_session_item(call, booking_confirm_items, &work) != NULL)
+		return;
+	for (int i = 0; i < count; i++)
+	{
+		if (work.recorded[i])
+			note_recorded(dispatches[i]);
+	}
+}
+
+/*
+ * Record one outcome by itself.
+ */
+static void
+apply_one(BookingCall *call, BookingDispatch *dispatch)
+{
+	ErrorData  *error = booking_session_item(call, apply_item, dispatch);
+
+	if (error == NULL)
+	{
+		note_recorded(dispatch);
+		return;
+	}
+	contended = true;
+	if (met_a_lock(error))
+		return;
+	ereport(LOG,
+			(errmsg("booking: outcome of operation " INT64_FORMAT " could not be recorded: %s",
+					dispatch->operation_id, error->message)));
+	doubt_outcome(dispatch);
+}
+
+/*
+ * An outcome is recorded, once the transaction commits: its place is free.
+ */
+static void
+note_recorded(BookingDispatch *dispatch)
+{
+	dispatch->recorded = true;
+	booking_load_release(dispatch->load);
+	dispatch->load = NULL;
+	in_flight--;
 }
 
 /*
@@ -269,30 +382,35 @@ booking_dispatch_applied(void)
 }
 
 /*
- * Lease one operation, in a subtransaction: decide what it becomes, and put
- * down what must be known before a byte is sent.
+ * Lease operations, in a subtransaction.  They are read here, since whatever
+ * was read before their intents were locked may have changed.
  */
 static void
-lease_item(BookingCall *call, void *arg)
+lease_items(BookingCall *call, void *arg)
 {
 	LeaseWork  *work = arg;
-	BookingLease *lease = work->lease;
-	const BookingOperation *operation = &lease->operation;
-	BookingDispatch *dispatch;
-	const char *state;
-	bool		lookup;
+	int			found;
+	BookingLease *leases = booking_store_leases_read(work->operation_ids,
+													 work->count, &found);
 
-	if (!try_lock_intent(lease))
-	{
-		contended = true;
-		return;
-	}
-	/* read again what was read before the lock */
-	lease = work->lease = booking_store_lease_read(operation->operation_id);
-	if (lease == NULL)
-		return;
-	operation = &lease->operation;
-	lookup = strcmp(operation->state, "unknown") == 0;
+	work->batch = booking_batch_create(work->count);
+	for (int i = 0; i < found; i++)
+		lease_item(call, &leases[i], work);
+	booking_batch_write(work->batch, call->role, call->now);
+}
+
+/*
+ * Lease one operation, or settle what needs no request: decide what it becomes,
+ * and put down what must be known before a byte is sent.
+ */
+static void
+lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
+{
+	const BookingOperation *operation = &lease->operation;
+	bool		lookup = strcmp(operation->state, "unknown") == 0;
+	const char *state;
+	BookingDispatch *dispatch;
+
 	if (!lookup && strcmp(operation->state, "waiting") != 0)
 		return;
 	state = lookup ? "reconciling" : lease_state(lease);
@@ -306,35 +424,50 @@ lease_item(BookingCall *call, void *arg)
 		booking_outcome_give_up(call, operation);
 		return;
 	}
-
-	dispatch = work->dispatch = make_dispatch(call, lease, lookup);
-	if (account_in_flight(dispatch->account_key) >= dispatch->provider->max_in_flight)
+	if (booking_load_full(psprintf("%s\n%s", operation->tenant, operation->account)))
+		return;
+	dispatch = make_dispatch(call, lease, lookup);
+	dlist_push_tail(&leased, &dispatch->node);
+	work->nleased++;
+	dispatch->provider->start(&dispatch->task, &dispatch->request);
+	if (dispatch->request.method != NULL)
 	{
-		forget_dispatch(work);
+		record_lease(call, lease, dispatch, state, work->batch);
 		return;
 	}
-	dispatch->provider->start(&dispatch->task, &dispatch->request);
-	if (dispatch->request.method == NULL)
-	{
-		/* nothing is to be asked: this is no attempt, and has its outcome */
-		booking_outcome_apply(call, operation, lookup, &dispatch->task.outcome,
-							  dispatch->provider);
-		forget_dispatch(work);
-	}
-	else if (!record_lease(call, lease, dispatch, state))
-		forget_dispatch(work);
+	/* nothing is to be asked: this is no attempt, and has its outcome */
+	booking_outcome_apply(call, operation, lookup, &dispatch->task.outcome,
+						  dispatch->provider);
+	give_back_last(work);
 }
 
 /*
- * Put down that an operation is begun: its state, its exact bytes, and a mark
- * of the attempt.  False if somebody else moved it.
+ * Let go of the operation that was leased last.
  */
-static bool
+static void
+give_back_last(LeaseWork *work)
+{
+	BookingDispatch *dispatch = dlist_tail_element(BookingDispatch, node,
+												   &leased);
+
+	dlist_delete(&dispatch->node);
+	free_dispatch(dispatch);
+	work->nleased--;
+}
+
+/*
+ * Put down that an operation is begun: its state, its exact bytes, a mark of
+ * the attempt, and the state of its intent.
+ */
+static void
 record_lease(BookingCall *call, const BookingLease *lease,
-			 BookingDispatch *dispatch, const char *state)
+			 BookingDispatch *dispatch, const char *state, BookingBatch *batch)
 {
 	const BookingOperation *operation = &lease->operation;
 	BookingOperationChange change = {0};
+	BookingAttempt attempt = {operation->operation_id};
+	BookingIntentChange intent = {operation->intent_id};
+	bool		canceling = strcmp(lease->intent_state, "canceling") == 0;
 
 	change.operation_id = operation->operation_id;
 	change.from = operation->state;
@@ -345,32 +478,23 @@ record_lease(BookingCall *call, const BookingLease *lease,
 	change.uncertain = operation->uncertain;
 	change.problem = operation->problem;
 	change.message = operation->message;
-	change.now = call->now;
 	if (operation->body == NULL && dispatch->job.body != NULL)
 		change.body = (bytea *) cstring_to_text_with_len(dispatch->job.body,
 														 dispatch->job.body_len);
-	if (!booking_store_operation_change(&change))
-		return false;
-	booking_store_attempt(operation->operation_id, change.epoch,
-						  dispatch->lookup ? "lookup" : "send", "begun", 0, NULL,
-						  NULL, call->now);
-	dispatch->epoch = change.epoch;
-	if (!dispatch->lookup)
-		begin_intent(call, lease);
-	return true;
-}
+	batch->changes[batch->nchanges++] = change;
 
-/*
- * Let go of what was made for an operation that is not begun.
- */
-static void
-forget_dispatch(LeaseWork *work)
-{
-	if (work->dispatch == NULL)
+	attempt.epoch = dispatch->epoch = change.epoch;
+	attempt.phase = dispatch->lookup ? "lookup" : "send";
+	attempt.mark = "begun";
+	batch->attempts[batch->nattempts++] = attempt;
+
+	if (dispatch->lookup)
 		return;
-	booking_auth_wipe(&work->dispatch->auth);
-	booking_arena_free(work->dispatch->arena);
-	work->dispatch = NULL;
+	intent.disposition = canceling ? "canceled" : "committed";
+	intent.state = canceling ? "canceling" : "creating";
+	intent.remote = "in_flight";
+	intent.detail = lease->detail;
+	batch->intents[batch->nintents++] = intent;
 }
 
 /*
@@ -420,6 +544,7 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	dispatch->provider = booking_provider_find(lease->provider);
 	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
 														operation->account));
+	copy_intents(lease, dispatch);
 	job = &dispatch->job;
 	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
 		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
@@ -446,6 +571,9 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 				 errmsg("the request could not be made"),
 				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
 	}
+	dispatch->load = booking_load_take(dispatch->account_key,
+									   dispatch->provider->max_in_flight);
+	in_flight++;
 	return dispatch;
 }
 
@@ -493,6 +621,22 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 }
 
 /*
+ * The identities of the intents whose locks the outcome takes.
+ */
+static void
+copy_intents(const BookingLease *lease, BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	text	   *supersedes = lease->payload.supersedes;
+
+	dispatch->identity.tenant = copy_text(arena, lease->operation.tenant);
+	dispatch->identity.principal = copy_text(arena, lease->principal);
+	dispatch->identity.intent = copy_text(arena, lease->intent);
+	if (supersedes != NULL)
+		dispatch->supersedes = copy_text(arena, text_to_cstring(supersedes));
+}
+
+/*
  * A copy of a string in an arena, NULL for NULL.
  */
 static const char *
@@ -503,25 +647,19 @@ copy_string(BookingArena *arena, const char *string)
 }
 
 /*
- * The intent's own state as its operation is sent.
+ * A text in an arena.
  */
-static void
-begin_intent(BookingCall *call, const BookingLease *lease)
+static text *
+copy_text(BookingArena *arena, const char *string)
 {
-	BookingIdentity identity;
-	BookingIntent *intent = booking_store_intent_by_id(lease->operation.intent_id,
-													   &identity);
-	BookingState state = booking_state_of(intent->state);
-	BookingIntentChange change = {0};
+	size_t		len = strlen(string);
+	text	   *copy = booking_arena_alloc(arena, VARHDRSZ + len);
 
-	change.intent_id = intent->intent_id;
-	change.disposition = state == BOOKING_STATE_CANCELING ? "canceled" : "committed";
-	change.state = state == BOOKING_STATE_CANCELING ? "canceling" : "creating";
-	change.remote = "in_flight";
-	change.detail = intent->detail;
-	change.role = call->role;
-	change.now = call->now;
-	booking_store_intent_change(&change);
+	if (copy == NULL)
+		return NULL;
+	SET_VARSIZE(copy, VARHDRSZ + len);
+	memcpy(VARDATA(copy), string, len);
+	return copy;
 }
 
 /*
@@ -534,26 +672,13 @@ apply_item(BookingCall *call, void *arg)
 	BookingDispatch *dispatch = arg;
 	const BookingOutcome *outcome = &dispatch->task.outcome;
 	BookingOperation *operation = booking_store_operation_read(dispatch->operation_id);
-	static const char *const marks[] = {
-		[BOOKING_OUTCOME_DONE] = "done",
-		[BOOKING_OUTCOME_REJECTED] = "rejected",
-		[BOOKING_OUTCOME_NOT_EXECUTED] = "not_executed",
-		[BOOKING_OUTCOME_UNKNOWN] = "unknown",
-		[BOOKING_OUTCOME_EQUAL] = "equal",
-		[BOOKING_OUTCOME_DIFFERENT] = "different",
-		[BOOKING_OUTCOME_FOREIGN] = "foreign",
-		[BOOKING_OUTCOME_ABSENT] = "absent",
-		[BOOKING_OUTCOME_AUTH] = "auth",
-		[BOOKING_OUTCOME_CALENDAR_GONE] = "calendar_gone",
-		[BOOKING_OUTCOME_FAILED] = "failed"
-	};
+	BookingAttempt attempt = booking_confirm_attempt(dispatch);
 
 	if (operation == NULL)
 		return;
-	booking_store_attempt(dispatch->operation_id, dispatch->epoch,
-						  dispatch->lookup ? "lookup" : "send",
-						  marks[outcome->kind], outcome->status,
-						  outcome->problem, outcome->message, call->now);
+	booking_store_attempt(attempt.operation_id, attempt.epoch, attempt.phase,
+						  attempt.mark, attempt.status, attempt.problem,
+						  attempt.message, call->now);
 	if (operation->epoch != dispatch->epoch ||
 		strcmp(operation->state, dispatch->lookup ? "reconciling" : "sending") != 0)
 		return;
@@ -568,16 +693,16 @@ static void
 give_up_lease(BookingCall *call, void *arg)
 {
 	LeaseWork  *work = arg;
-	BookingOperation *operation;
+	BookingLease *lease = booking_store_lease_read(work->operation_ids[0]);
 	BookingOutcome outcome = {BOOKING_OUTCOME_NOT_EXECUTED};
 
-	operation = booking_store_operation_read(work->lease->operation.operation_id);
-	if (operation == NULL || !try_lock_intent(work->lease))
+	if (lease == NULL)
 		return;
 	outcome.problem = "cannot_begin";
 	outcome.retry_after = -1;
-	booking_outcome_apply(call, operation, strcmp(operation->state, "unknown") == 0,
-						  &outcome, booking_provider_find(work->lease->provider));
+	booking_outcome_apply(call, &lease->operation,
+						  strcmp(lease->operation.state, "unknown") == 0,
+						  &outcome, booking_provider_find(lease->provider));
 }
 
 /*
@@ -606,59 +731,12 @@ static void
 free_dispatch(BookingDispatch *dispatch)
 {
 	booking_auth_wipe(&dispatch->auth);
-	in_flight--;
+	if (!dispatch->recorded)
+	{
+		booking_load_release(dispatch->load);
+		in_flight--;
+	}
 	booking_arena_free(dispatch->arena);
-}
-
-/*
- * Requests of an account that may be out: operations in hand, and rounds of
- * synchronization.
- */
-static int
-account_in_flight(const char *account_key)
-{
-	dlist_head *lists[] = {&leased, &running, &finished};
-	int			count = booking_pull_in_account(account_key);
-
-	for (int i = 0; i < lengthof(lists); i++)
-	{
-		dlist_iter	iter;
-
-		dlist_foreach(iter, lists[i])
-		{
-			BookingDispatch *other = dlist_container(BookingDispatch, node, iter.cur);
-
-			if (strcmp(other->account_key, account_key) == 0)
-				count++;
-		}
-	}
-	return count;
-}
-
-/*
- * Keys of the accounts that take no more for now, so that their backlog does
- * not hide what is due for others.
- */
-static ArrayType *
-saturated_accounts(void)
-{
-	dlist_head *lists[] = {&leased, &running, &finished};
-	text	  **keys = palloc_array(text *, in_flight + 1);
-	int			count = 0;
-
-	for (int i = 0; i < lengthof(lists); i++)
-	{
-		dlist_iter	iter;
-
-		dlist_foreach(iter, lists[i])
-		{
-			BookingDispatch *dispatch = dlist_container(BookingDispatch, node, iter.cur);
-
-			if (account_in_flight(dispatch->account_key) >= dispatch->provider->max_in_flight)
-				keys[count++] = cstring_to_text(dispatch->account_key);
-		}
-	}
-	return booking_record_make_text_array(keys, count);
 }
 
 /*
@@ -666,15 +744,27 @@ saturated_accounts(void)
  * intent it supersedes, which the outcome may end.
  */
 static bool
-try_lock_intent(const BookingLease *lease)
+try_lock_intents(const BookingIdentity *identity, text *supersedes)
 {
-	BookingIdentity identity;
+	BookingIdentity superseded = *identity;
 
-	identity.tenant = cstring_to_text(lease->operation.tenant);
-	identity.principal = cstring_to_text(lease->principal);
-	identity.intent = cstring_to_text(lease->intent);
-	if (!booking_lock_intent_try(&identity))
+	if (!booking_lock_intent_try(identity))
 		return false;
-	identity.intent = lease->payload.supersedes;
-	return identity.intent == NULL || booking_lock_intent_try(&identity);
+	superseded.intent = supersedes;
+	return supersedes == NULL || booking_lock_intent_try(&superseded);
+}
+
+/*
+ * Was a lock of somebody in the way?  Then come back, and wait for no other one
+ * in this transaction.
+ */
+static bool
+met_a_lock(const ErrorData *error)
+{
+	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		return false;
+	contended = true;
+	booking_lock_allow_waiting(false);
+	return true;
 }

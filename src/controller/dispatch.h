@@ -13,9 +13,11 @@
 
 #include "lib/ilist.h"
 
+#include "controller/load.h"
 #include "controller/session.h"
 #include "net/http.h"
 #include "provider/provider.h"
+#include "store/record.h"
 
 /*
  * One operation between its lease and its outcome.  Lives in its arena, which
@@ -31,6 +33,9 @@ typedef struct BookingDispatch
 	bool		recorded;		/* done with, once the transaction commits */
 	bool		lookup;			/* reconciling, else sending */
 	const char *account_key;	/* tenant and account */
+	BookingLoad *load;			/* its account's share, NULL when recorded */
+	BookingIdentity identity;	/* of the intent, in the arena */
+	text	   *supersedes;		/* the intent it supersedes, or NULL */
 	const BookingProvider *provider;
 	BookingJob	job;
 	BookingEvent wanted;
@@ -41,7 +46,7 @@ typedef struct BookingDispatch
 } BookingDispatch;
 
 extern void booking_dispatch_init(BookingHttpEngine *engine);
-extern int	booking_dispatch_lease(BookingCall *call);
+extern void booking_dispatch_lease(BookingCall *call);
 extern void booking_dispatch_start(void);
 extern void booking_dispatch_forget(void);
 extern bool booking_dispatch_finished(void);

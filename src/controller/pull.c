@@ -29,6 +29,7 @@
 #include "compat.h"
 #include "controller/credential.h"
 #include "controller/limits.h"
+#include "controller/load.h"
 #include "controller/pull.h"
 #include "controller/seal.h"
 #include "guc.h"
@@ -80,6 +81,7 @@ typedef struct PullRun
 	BookingArena *listing;		/* of the page that is worked off */
 	BookingArena *lot;			/* of the objects that are fetched; may be NULL */
 	const char *account_key;	/* tenant and account */
+	BookingLoad *load;			/* its account's share; may be NULL */
 	const char *tenant;
 	const char *account;
 	const BookingProvider *provider;
@@ -116,6 +118,7 @@ static void give_up(BookingCall *call, void *arg);
 static void free_run(PullRun *run);
 static ArrayType *running_calendars(void);
 static ArrayType *busy_accounts(void);
+static int	rounds_of_account(const char *account_key);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head runs;
@@ -251,24 +254,6 @@ booking_pull_in_flight(void)
 }
 
 /*
- * Rounds of an account in hand; each has one request out at most.
- */
-int
-booking_pull_in_account(const char *account_key)
-{
-	dlist_iter	iter;
-	int			count = 0;
-
-	dlist_foreach(iter, &runs)
-	{
-		if (strcmp(dlist_container(PullRun, node, iter.cur)->account_key,
-				   account_key) == 0)
-			count++;
-	}
-	return count;
-}
-
-/*
  * When something is due that is not in hand; false if nothing ever is.  Within
  * a transaction.
  */
@@ -303,6 +288,8 @@ lease_item(BookingCall *call, void *arg)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("the account has no credential that can be used")));
+	run->load = booking_load_take(run->account_key,
+								  run->provider->max_in_flight);
 }
 
 /*
@@ -689,6 +676,7 @@ free_run(PullRun *run)
 	if (run->provider != NULL)
 		run->provider->pull_abandon(&run->pull);
 	booking_auth_wipe(&run->auth);
+	booking_load_release(run->load);
 	dlist_delete(&run->node);
 	nruns--;
 	booking_arena_free(run->listing);
@@ -726,9 +714,27 @@ busy_accounts(void)
 	{
 		PullRun    *run = dlist_container(PullRun, node, iter.cur);
 
-		if (booking_pull_in_account(run->account_key) >=
+		if (rounds_of_account(run->account_key) >=
 			Max(1, run->provider->max_in_flight / 2))
 			keys[count++] = cstring_to_text(run->account_key);
 	}
 	return booking_record_make_text_array(keys, count);
+}
+
+/*
+ * Rounds of an account in hand; each has one request out at most.
+ */
+static int
+rounds_of_account(const char *account_key)
+{
+	dlist_iter	iter;
+	int			count = 0;
+
+	dlist_foreach(iter, &runs)
+	{
+		if (strcmp(dlist_container(PullRun, node, iter.cur)->account_key,
+				   account_key) == 0)
+			count++;
+	}
+	return count;
 }

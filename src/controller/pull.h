@@ -22,7 +22,6 @@ extern void booking_pull_work(bool go_on);
 extern bool booking_pull_ready(void);
 extern bool booking_pull_contended(void);
 extern int	booking_pull_in_flight(void);
-extern int	booking_pull_in_account(const char *account_key);
 extern bool booking_pull_next_due(TimestampTz *next_at);
 
 #endif							/* BOOKING_PULL_H */

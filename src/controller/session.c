@@ -30,9 +30,11 @@
 
 /*
  * Settings of the process.  A send must be on disk before its first byte, so
- * commits are synchronous; nothing may wait long for a caller's lock; plans
- * resolve names as those of the SQL functions do; and none is compiled, since a
- * plan that is made while nothing is known of the tables looks dear.
+ * commits are synchronous; nothing may wait long for a caller's lock; and plans
+ * resolve names as those of the SQL functions do.  Plans are made once, perhaps
+ * while tables are empty, and must serve when they are large: they look rows up
+ * by their keys, and never read a whole table or index to join.  None of them is
+ * worth compiling.
  */
 void
 booking_session_init(void)
@@ -40,8 +42,10 @@ booking_session_init(void)
 	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET,
 					PGC_S_OVERRIDE);
 	SetConfigOption("enable_seqscan", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("enable_hashjoin", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("enable_mergejoin", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("jit", "off", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("lock_timeout", "50ms", PGC_SUSET, PGC_S_OVERRIDE);
 	if (synchronous_commit < SYNCHRONOUS_COMMIT_LOCAL_FLUSH)
 		SetConfigOption("synchronous_commit", "on", PGC_SUSET, PGC_S_OVERRIDE);
 #ifdef BOOKING_HAVE_TRANSACTION_TIMEOUT

@@ -72,10 +72,11 @@ typedef enum RoundResult
 static void on_terminate(SIGNAL_ARGS);
 static bool become_worker(bool *present);
 static bool extension_present(void);
-static RoundResult work_round(bool recovered);
+static RoundResult work_round(bool recovered, bool careful);
 static RoundResult enter_extension(void);
 static void leave_extension(void);
 static void record_outcomes(void);
+static void recorded(void);
 static long wait_time(RoundResult result);
 static long wait_until(TimestampTz due, long wait);
 static void report_state(RoundResult result);
@@ -219,7 +220,7 @@ run_loop(BookingHttpEngine *engine)
 		MemoryContextSwitchTo(context);
 		PG_TRY();
 		{
-			result = work_round(recovered);
+			result = work_round(recovered, error_wait > 0);
 			recovered = recovered || result == ROUND_WORKED;
 			booking_dispatch_start();
 			booking_account_check_start();
@@ -293,22 +294,31 @@ idle_too_long(void)
 }
 
 /*
- * One round of transactions: record what came, lease what is due.
+ * One round: record what came and lease what is due, in one transaction, since
+ * each commit is waited for.  After an error, outcomes get a transaction of
+ * their own, so that whatever keeps the worker from leasing does not keep it
+ * from recording; so they do before calendars are worked on, which takes time;
+ * and so do checks of accounts, which are let go of at once.
  */
 static RoundResult
-work_round(bool recovered)
+work_round(bool recovered, bool careful)
 {
 	BookingCall call;
 	const char *reason;
+	bool		recording;
 	RoundResult result = enter_extension();
 
 	if (result != ROUND_WORKED)
 		return result;
-	if (booking_dispatch_finished() || booking_account_check_finished())
+	if (booking_account_check_finished() ||
+		((careful || booking_pull_ready()) && booking_dispatch_finished()))
 		record_outcomes();
 	booking_pull_work(pause_reason[0] == '\0');
 
-	booking_session_begin(&call, "leasing operations");
+	recording = booking_dispatch_finished();
+	booking_session_begin(&call, "recording and leasing");
+	if (recording)
+		booking_dispatch_apply(&call);
 	if (!booking_worker)
 		reason = "booking.worker is off";
 	else
@@ -320,7 +330,7 @@ work_round(bool recovered)
 			(void) booking_store_operations_recover(call.now);
 			booking_store_cursors_complete(booking_call_hold_clock());
 		}
-		(void) booking_dispatch_lease(&call);
+		booking_dispatch_lease(&call);
 		booking_account_check_lease(&call);
 		booking_pull_lease(&call);
 		next_known = booking_store_operation_next_due(&next_due);
@@ -333,6 +343,8 @@ work_round(bool recovered)
 	}
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
 	booking_session_commit(&call);
+	if (recording)
+		recorded();
 	leave_extension();
 	return result;
 }
@@ -410,7 +422,7 @@ unfit(void)
 }
 
 /*
- * Record outcomes in a transaction of their own.
+ * Record outcomes, those of checks too, in a transaction of their own.
  */
 static void
 record_outcomes(void)
@@ -421,6 +433,15 @@ record_outcomes(void)
 	booking_dispatch_apply(&call);
 	booking_account_check_record(&call);
 	booking_session_commit(&call);
+	recorded();
+}
+
+/*
+ * Outcomes are recorded and committed.
+ */
+static void
+recorded(void)
+{
 	booking_dispatch_applied();
 	booking_shared_worker_useful();
 }

@@ -41,6 +41,19 @@ static uint32 intent_bucket(const BookingIdentity *identity,
 							const text *intent);
 static uint32 hash_texts(const text *a, const text *b, const text *c);
 
+static bool waiting_allowed = true;
+
+/*
+ * Whether this process waits for locks of the ledger from now on; if not, one
+ * that another session has is an error at once.  For the worker, which holds
+ * the locks of many intents while it needs one more.
+ */
+void
+booking_lock_allow_waiting(bool allowed)
+{
+	waiting_allowed = allowed;
+}
+
 /*
  * Lock the role bindings of a tenant.
  */
@@ -233,7 +246,10 @@ acquire(BookingLockClass class, uint64 key, LOCKMODE mode)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32),
 						 (uint32) key, class);
-	(void) LockAcquire(&tag, mode, false, false);
+	if (LockAcquire(&tag, mode, false, !waiting_allowed) == LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("another session has a lock that is not waited for")));
 }
 
 /*

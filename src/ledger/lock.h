@@ -19,6 +19,7 @@
 #define BOOKING_PERMISSION_BUCKETS 1024
 #define BOOKING_INTENT_BUCKETS 4096
 
+extern void booking_lock_allow_waiting(bool allowed);
 extern void booking_lock_binding(const text *tenant, LOCKMODE mode);
 extern void booking_lock_permission(const text *tenant, const text *principal,
 									LOCKMODE mode);

@@ -28,7 +28,7 @@ booking_store_site_read(BookingSite *site)
 {
 	static BookingPlan plan = {
 		"SELECT s.event_key, s.system_identifier, s.database_oid, s.arm_digest"
-		"  FROM booking.site s",
+		"  FROM booking.site s WHERE s.single",
 		{InvalidOid}
 	};
 

@@ -30,6 +30,7 @@ typedef void (*BookingChangeReport) (void *arg, Datum *columns, bool *nulls);
 /* downstream.c */
 extern void booking_store_downstream(int64 intent_id, text *tenant,
 									 const char *kind);
+extern void booking_store_downstream_rows(int count, const char *kind);
 extern bool booking_store_feed_wanted(const text *tenant);
 extern bool booking_store_tasks_wanted(const text *tenant);
 

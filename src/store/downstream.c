@@ -52,6 +52,24 @@ booking_store_downstream(int64 intent_id, text *tenant, const char *kind)
 }
 
 /*
+ * So were the intents whose numbers and tenants the last statement returned.
+ */
+void
+booking_store_downstream_rows(int count, const char *kind)
+{
+	int64	   *intents = palloc_array(int64, count + 1);
+	text	  **tenants = palloc_array(text *, count + 1);
+
+	for (int i = 0; i < count; i++)
+	{
+		intents[i] = DatumGetInt64(booking_plan_column(i, 1, NULL));
+		tenants[i] = DatumGetTextPP(booking_plan_column(i, 2, NULL));
+	}
+	for (int i = 0; i < count; i++)
+		booking_store_downstream(intents[i], tenants[i], kind);
+}
+
+/*
  * Has the tenant a consumer?
  */
 bool

@@ -34,6 +34,7 @@
 	" message = 'the worker ended while this was under way'"
 
 static void operation_from_row(uint64 row, BookingOperation *operation);
+static void lease_from_row(uint64 row, BookingLease *lease);
 static char *column_cstring(uint64 row, int column);
 static bytea *column_bytea(uint64 row, int column);
 static void bind_cstring(Datum *values, bool *nulls, int param,
@@ -140,18 +141,20 @@ booking_store_operation_followed(int64 operation_id)
 }
 
 /*
- * List of int64 pointers: operations that are due, oldest first.  Left out are
- * those of accounts that are parked, blocked or named (as tenant, line feed,
- * account), and those whose event has an
- * earlier operation that is not settled.
+ * Operations that are due, oldest first.  Left out are those of accounts that
+ * are parked, blocked or named (as tenant, line feed, account), and those whose
+ * event has an earlier operation that is not settled.
  */
-List *
-booking_store_operations_due(TimestampTz now, ArrayType *without, int limit)
+BookingDue *
+booking_store_operations_due(TimestampTz now, ArrayType *without, int limit,
+							 int *count)
 {
 	static BookingPlan plan = {
-		"SELECT o.operation_id FROM booking.operation o"
+		"SELECT o.operation_id, i.tenant, i.principal, i.intent, i.supersedes"
+		"  FROM booking.operation o"
 		"  JOIN booking.account a"
 		"    ON a.tenant = o.tenant AND a.account = o.account"
+		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 		" WHERE o.state IN ('waiting', 'unknown') AND o.next_at <= $1"
 		"   AND NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
 		"   AND concat(o.tenant, E'\\n', o.account) <> ALL ($3)"
@@ -162,34 +165,35 @@ booking_store_operations_due(TimestampTz now, ArrayType *without, int limit)
 		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID}
 	};
 	Datum		values[3];
-	List	   *due = NIL;
-	uint64		count;
+	BookingDue *due;
 
 	values[0] = TimestampTzGetDatum(now);
 	values[1] = Int64GetDatum(limit);
 	values[2] = PointerGetDatum(without);
-	count = booking_plan_run(&plan, values, NULL, 0);
-	for (uint64 i = 0; i < count; i++)
+	*count = (int) booking_plan_run(&plan, values, NULL, 0);
+	due = palloc_array(BookingDue, *count + 1);
+	for (int i = 0; i < *count; i++)
 	{
-		int64	   *id = palloc_object(int64);
-
-		*id = DatumGetInt64(booking_plan_column(i, 1, NULL));
-		due = lappend(due, id);
+		due[i].operation_id = DatumGetInt64(booking_plan_column(i, 1, NULL));
+		due[i].identity.tenant = DatumGetTextPP(booking_plan_column(i, 2, NULL));
+		due[i].identity.principal = DatumGetTextPP(booking_plan_column(i, 3, NULL));
+		due[i].identity.intent = DatumGetTextPP(booking_plan_column(i, 4, NULL));
+		due[i].supersedes = (text *) booking_plan_pointer(i, 5);
 	}
 	return due;
 }
 
 /*
- * An operation with everything needed to carry it out, or NULL when its
- * calendar or account is gone.
+ * Operations with everything needed to carry them out, in the order they were
+ * wanted; those whose calendar or account is gone are left out.
  */
 BookingLease *
-booking_store_lease_read(int64 operation_id)
+booking_store_leases_read(const int64 *operation_ids, int count, int *found)
 {
 	static BookingPlan plan = {
 		"SELECT " OPERATION_COLUMNS ", i.principal, i.intent, i.state, i.during,"
-		" i.terms, p.body, a.provider, a.base_url, c.remote_id, s.sealed,"
-		" s.secret, i.supersedes"
+		" i.terms, i.supersedes, i.detail, p.body, a.provider,"
+		" a.base_url, c.remote_id, s.sealed, s.secret"
 		"  FROM booking.operation o"
 		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 		"  JOIN booking.account a"
@@ -199,35 +203,61 @@ booking_store_lease_read(int64 operation_id)
 		"  LEFT JOIN booking.operation p ON p.operation_id = o.previous_id"
 		"  LEFT JOIN booking.credential s"
 		"    ON s.tenant = o.tenant AND s.account = o.account"
-		" WHERE o.operation_id = $1",
-		{INT8OID}
+		" WHERE o.operation_id = ANY ($1)"
+		" ORDER BY o.operation_id",
+		{INT8ARRAYOID}
 	};
-	const int	first = OPERATION_COLUMN_COUNT + 1;
 	Datum		values[1];
-	BookingLease *lease;
-	BookingPayload *payload;
+	BookingLease *leases;
 
-	values[0] = Int64GetDatum(operation_id);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
-		return NULL;
-	lease = palloc0_object(BookingLease);
-	payload = &lease->payload;
-	operation_from_row(0, &lease->operation);
-	lease->principal = column_cstring(0, first);
-	lease->intent = column_cstring(0, first + 1);
-	lease->intent_state = column_cstring(0, first + 2);
+	values[0] = PointerGetDatum(booking_record_make_int8_array(operation_ids, count));
+	*found = (int) booking_plan_run(&plan, values, NULL, 0);
+	leases = palloc0_array(BookingLease, *found + 1);
+	for (int i = 0; i < *found; i++)
+		lease_from_row(i, &leases[i]);
+	return leases;
+}
+
+/*
+ * One of them, or NULL.
+ */
+BookingLease *
+booking_store_lease_read(int64 operation_id)
+{
+	int			found;
+	BookingLease *lease = booking_store_leases_read(&operation_id, 1, &found);
+
+	return found > 0 ? lease : NULL;
+}
+
+/*
+ * Fill a struct from a row of booking_store_leases_read().
+ */
+static void
+lease_from_row(uint64 row, BookingLease *lease)
+{
+	const int	first = OPERATION_COLUMN_COUNT + 1;
+	BookingPayload *payload = &lease->payload;
+	bool		isnull;
+	Datum		detail;
+
+	operation_from_row(row, &lease->operation);
+	lease->principal = column_cstring(row, first);
+	lease->intent = column_cstring(row, first + 1);
+	lease->intent_state = column_cstring(row, first + 2);
 	payload->has_during = true;
-	booking_range_bounds(booking_plan_column(0, first + 3, NULL),
+	booking_range_bounds(booking_plan_column(row, first + 3, NULL),
 						 &payload->start, &payload->end);
-	payload->terms = DatumGetJsonbP(booking_plan_column(0, first + 4, NULL));
-	lease->previous_body = column_bytea(0, first + 5);
-	lease->provider = column_cstring(0, first + 6);
-	lease->base_url = column_cstring(0, first + 7);
-	lease->remote_id = column_cstring(0, first + 8);
-	lease->sealed = DatumGetBool(booking_plan_column(0, first + 9, NULL));
-	lease->secret = column_bytea(0, first + 10);
-	payload->supersedes = (text *) booking_plan_pointer(0, first + 11);
-	return lease;
+	payload->terms = DatumGetJsonbP(booking_plan_column(row, first + 4, NULL));
+	payload->supersedes = (text *) booking_plan_pointer(row, first + 5);
+	detail = booking_plan_column(row, first + 6, &isnull);
+	lease->detail = isnull ? NULL : DatumGetJsonbP(detail);
+	lease->previous_body = column_bytea(row, first + 7);
+	lease->provider = column_cstring(row, first + 8);
+	lease->base_url = column_cstring(row, first + 9);
+	lease->remote_id = column_cstring(row, first + 10);
+	lease->sealed = DatumGetBool(booking_plan_column(row, first + 11, NULL));
+	lease->secret = column_bytea(row, first + 12);
 }
 
 /*
@@ -374,21 +404,10 @@ booking_store_operations_recover(TimestampTz now)
 	};
 	Datum		values[1];
 	int			count;
-	int64	   *intents;
-	text	  **tenants;
 
 	values[0] = TimestampTzGetDatum(now);
 	count = (int) booking_plan_run(&sent, values, NULL, 0);
-	intents = palloc_array(int64, count + 1);
-	tenants = palloc_array(text *, count + 1);
-	for (int i = 0; i < count; i++)
-	{
-		intents[i] = DatumGetInt64(booking_plan_column(i, 1, NULL));
-		tenants[i] = DatumGetTextPP(booking_plan_column(i, 2, NULL));
-	}
-	for (int i = 0; i < count; i++)
-		booking_store_downstream(intents[i], tenants[i], "changed");
-
+	booking_store_downstream_rows(count, "changed");
 	count += (int) booking_plan_run(&checked, values, NULL, 0);
 	count += (int) booking_plan_run(&looked, values, NULL, 0);
 	return count;

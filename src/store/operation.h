@@ -11,8 +11,6 @@
 #ifndef BOOKING_OPERATION_H
 #define BOOKING_OPERATION_H
 
-#include "nodes/pg_list.h"
-
 #include "store/record.h"
 
 /* a row of booking.operation; texts are terminated, NULL where the column is */
@@ -40,6 +38,14 @@ typedef struct BookingOperation
 	char	   *message;
 } BookingOperation;
 
+/* an operation that is due, and its intents */
+typedef struct BookingDue
+{
+	int64		operation_id;
+	BookingIdentity identity;
+	text	   *supersedes;		/* the intent it supersedes, or NULL */
+} BookingDue;
+
 /* an operation that was leased, with what is needed to carry it out */
 typedef struct BookingLease
 {
@@ -47,6 +53,7 @@ typedef struct BookingLease
 	char	   *principal;
 	char	   *intent;
 	char	   *intent_state;
+	Jsonb	   *detail;			/* of the intent */
 	BookingPayload payload;
 	bytea	   *previous_body;	/* what we last left there, NULL nothing */
 	char	   *provider;
@@ -79,8 +86,11 @@ extern int64 booking_store_operation_insert(const BookingOperation *operation,
 extern BookingOperation *booking_store_operation_newest(int64 intent_id);
 extern BookingOperation *booking_store_operation_read(int64 operation_id);
 extern bool booking_store_operation_followed(int64 operation_id);
-extern List *booking_store_operations_due(TimestampTz now, ArrayType *without,
-										  int limit);
+extern BookingDue *booking_store_operations_due(TimestampTz now,
+												ArrayType *without, int limit,
+												int *count);
+extern BookingLease *booking_store_leases_read(const int64 *operation_ids,
+											   int count, int *found);
 extern BookingLease *booking_store_lease_read(int64 operation_id);
 extern bool booking_store_operation_change(const BookingOperationChange *change);
 extern void booking_store_operation_drop(int64 operation_id, TimestampTz now);

@@ -1,9 +1,10 @@
 # test/bench/report.awk
 #
-# The table of ratios from the lines of measure(): round, name, clients,
-# synchronous_commit, tps, microseconds of CPU, deadlocks.  A ratio is taken
-# within a round, where both sides met the same machine; the median of the
-# rounds is reported, with the lowest and the highest.
+# The tables of ratios from the lines of measure() and record(): round, name,
+# clients, synchronous_commit, tps (or what else was recorded), microseconds of
+# CPU, deadlocks.  A ratio is taken within a round, where both sides met the
+# same machine; the median of the rounds is reported, with the lowest and the
+# highest.
 
 BEGIN { FS = "\t"; OFS = "\t" }
 
@@ -100,6 +101,40 @@ function cost(what, rival, claim, bound,    r, spread)
 		middle(cpu, claim)), bound == "" ? "" : "≥ " bound, judge(r, bound, 0))
 }
 
+# a row about something recorded: its figure
+function figure(what, name, format,    value)
+{
+	value = middle(tps, name ":64:on")
+	line(what, sprintf(format " (" format "–" format ")", value, lowest, highest), "", "")
+}
+
+# a row about requests a second: over / under, or over / a number
+function rate(what, over, under, bound,    i, list, r, spread)
+{
+	over = over ":64:on"
+	for (i = 1; i <= rounds; i++)
+		list[i] = tps[over, i] / (under + 0 > 0 ? under : tps[under ":64:on", i])
+	r = median(list, rounds)
+	spread = sprintf("%.2f–%.2f", lowest, highest)
+	line(what, sprintf("%.2f (%s; %d / %d a second)", r, spread, middle(tps, over),
+		under + 0 > 0 ? under : middle(tps, under ":64:on")),
+		bound == "" ? "" : "≥ " bound, judge(r, bound, 0))
+}
+
+function controller_table()
+{
+	line("the worker, 64 calendars, 64 requests in flight", "measured", "bound", "")
+	rate("requests at 100 ms ÷ the most there can be", "slow_requests", 640, 0.9)
+	rate("confirmed creates at 10 ms ÷ a program without database", "fast_confirmed", "plain_keep", 0.5)
+	rate("the same, its connections as fresh as ours", "fast_confirmed", "plain_fresh", "")
+	rate("the same without latency, on bare loopback", "bare_confirmed", "plain_bare", "")
+	rate("claims beside a busy worker ÷ beside an idle one", "claims_busy", "claims_idle", 0.7)
+	figure("requests a second meanwhile", "claims_busy_requests", "%d")
+	figure("commit to request on the wire, p50, ms", "wire_p50", "%.2f")
+	figure("commit to request on the wire, p99, ms", "wire_p99", "%.2f")
+	print_table()
+}
+
 function print_table(    i)
 {
 	for (i = 1; i <= rows; i++) {
@@ -113,7 +148,8 @@ function print_table(    i)
 	split("", width)
 }
 
-END {
+function claims_table()
+{
 	one = ":1:one transaction"
 	line("new claim, 8 clients, ÷", "measured", "bound", "")
 	speed("the same work as statements of a client", "claim:8:on", "statements:8:on", 1.5)
@@ -137,6 +173,15 @@ END {
 	speed("replay of a claim ÷ new claim", "replay:8:on", "claim:8:on", 2)
 	speed("capacity 20 with 10 overlapping ÷ capacity 1", "seats:8:on", "claim:8:on", 0.6)
 	print_table()
+}
+
+END {
+	if (seen["claim:8:on"])
+		claims_table()
+	if (seen["claim:8:on"] && seen["slow_requests:64:on"])
+		print ""
+	if (seen["slow_requests:64:on"])
+		controller_table()
 
 	if (seen["claim:1:on"]) {
 		print "\nWithout a bound, transactions a second:\n"

@@ -39,7 +39,7 @@ report()
 
 		* Machine: ${cpu:-unknown CPU}, $cores cores, $memory memory, Linux $(uname -r);
 		  pgbench runs on the same cores.
-		* PostgreSQL $(query postgres 'SHOW server_version'), booking $(query "$main" "SELECT extversion FROM pg_extension WHERE extname = 'booking'").
+		* PostgreSQL $(query postgres 'SHOW server_version'), booking $(sed -n "s/^default_version = '\(.*\)'/\1/p" "$topdir/booking.control").
 		* Settings: $(sed -n '/^[a-z]/s/ = /=/p' "$here/postgresql.conf" | paste -sd ' ' | fold -s -w 75 | sed -e 's/ *$//' -e '2,$s/^/  /').
 		* wal_sync_method: $(sync_timing).
 		* Load of the machine before the first run: $load_before.
@@ -56,5 +56,21 @@ report()
 		\`booking_claim\` to some 400 calls that are compared first. CPU is that of all the
 		server's processes, divided by the transactions; inside one transaction it is
 		that of one backend. The rivals are in \`test/bench\`.
+
+		The worker's rows: operations that wait are carried out against a calendar
+		server that answers each request a fixed time after it has arrived and takes
+		some 20 µs for it (\`test/bench/calendar_stub.c\`); afterwards each event is there
+		once and each operation confirmed at its first try. Requests a second are
+		the server's count, from the first arrival to the last answer; confirmed
+		creates are counted from the first lease to the last outcome, as
+		\`booking.attempt\` has them. 64 requests that take 100 ms each are 640 a second
+		at most. The program without database (\`test/bench/plain_puts.c\`) sends the very
+		same bodies through libcurl, 64 at a time, over connections that it keeps;
+		the worker makes a new one for each write, since on one that was used
+		before libcurl would send a request again by itself. Server, program, worker
+		and pgbench share the cores. Claims beside the worker are those of the first
+		table, with 8 clients, while the server takes 100 ms and 64 requests are in
+		flight. From commit to wire: one client claims at random moments, 20 a second;
+		from its learning of the commit to the arrival of the request.
 	PAGE
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 #
-# test/bench/run.sh: what a claim costs, beside what else one could do
+# test/bench/run.sh: what a claim costs, beside what else one could do, and how
+# fast the worker makes events of bookings
 #
 # Runs under tools/with-cluster with the lines of postgresql.conf.  All rivals
 # are measured in one run, in interleaved rounds whose order alternates; each
@@ -12,8 +13,9 @@
 #	BENCH_SECONDS	length of a run (5)
 #	BENCH_QUICK=1	3 rounds of 2 seconds, without the million bookings and
 #					without the settings that have no bound
+#	BENCH_ONLY		"claims" or "controller": measure only these
 #	BENCH_OUTPUT	where the table is written (doc/benchmarks.md); with
-#					BENCH_QUICK nowhere unless given
+#					BENCH_QUICK or BENCH_ONLY nowhere unless given
 
 set -eu
 export LC_ALL=C.UTF-8 PGOPTIONS='-c client_min_messages=warning'
@@ -22,7 +24,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 topdir=$(cd "$here/../.." && pwd)
 # shellcheck source=test/bench/lib.sh
 . "$here/lib.sh"
+# shellcheck source=test/bench/controller.sh
+. "$here/controller.sh"
 
+only=${BENCH_ONLY:-claims controller}
+case $only in
+	claims | controller | 'claims controller') ;;
+	*) die "BENCH_ONLY is claims or controller" ;;
+esac
 quick=${BENCH_QUICK:-}
 if [ -n "$quick" ]; then
 	rounds=${BENCH_ROUNDS:-3} seconds=${BENCH_SECONDS:-2} cpu_calls=10000
@@ -31,7 +40,9 @@ else
 	rounds=${BENCH_ROUNDS:-5} seconds=${BENCH_SECONDS:-5} cpu_calls=20000
 	output=${BENCH_OUTPUT:-$topdir/doc/benchmarks.md}
 fi
+[ -z "${BENCH_ONLY:-}" ] || output=${BENCH_OUTPUT:-}
 others_seconds=2
+hot=0
 million=1000000
 million_next=$million
 
@@ -45,7 +56,7 @@ while IFS='= ' read -r name value; do
 	case $name in
 		'' | '#'*) continue ;;
 	esac
-	expect "setting $name, as in test/bench/postgresql.conf" "$(query postgres "SELECT current_setting('$name')::text")" "$value"
+	expect "setting $name, as in test/bench/postgresql.conf" "$(query postgres "SELECT current_setting('$name')::text")" "$(sed "s/^'\(.*\)'$/\1/" <<<"$value")"
 done <"$here/postgresql.conf"
 
 scratch=$(mktemp -d)
@@ -55,6 +66,7 @@ cleanup()
 {
 	query postgres "DROP DATABASE IF EXISTS $main WITH (FORCE)" || true
 	query postgres "DROP DATABASE IF EXISTS $big WITH (FORCE)" || true
+	query postgres "DROP DATABASE IF EXISTS $busy WITH (FORCE)" || true
 	query postgres "DROP ROLE IF EXISTS bench_app" || true
 	rm -rf "$scratch"
 }
@@ -97,50 +109,59 @@ seats_call="booking_claim('bench', 'p1', 'long' || n, 'seats' || n / 10,
 
 load_before=$(cut -d ' ' -f 1 /proc/loadavg)
 progress "preparing (load of the machine: $load_before)"
-make_database "$main"
-hot=$(query "$main" "SELECT resource_id FROM booking.resource WHERE resource = 'hot'")
-PGUSER=bench_app "$bindir/psql" -X -q -d "$main" -f "$here/same.sql" ||
-	die "the plpgsql rival does not keep the promises of booking_claim"
-load "$main" 0 9999
-query "$main" "CREATE SCHEMA kept;
-	CREATE TABLE kept.plain_intent AS SELECT * FROM booking.intent;
-	CREATE TABLE kept.plain_reservation AS SELECT * FROM booking.reservation"
-query "$main" "SELECT count(*) FROM (SELECT ($seats_call).disposition AS d
-	FROM generate_series(0, 9999) n) c WHERE d = 'committed'" | {
-	read -r n
-	expect "long bookings" "$n" 10000
+
+# The databases of the claims, with what each run begins from.
+prepare_claims()
+{
+	make_database "$main"
+	hot=$(query "$main" "SELECT resource_id FROM booking.resource WHERE resource = 'hot'")
+	PGUSER=bench_app "$bindir/psql" -X -q -d "$main" -f "$here/same.sql" ||
+		die "the plpgsql rival does not keep the promises of booking_claim"
+	load "$main" 0 9999
+	query "$main" "CREATE SCHEMA kept;
+		CREATE TABLE kept.plain_intent AS SELECT * FROM booking.intent;
+		CREATE TABLE kept.plain_reservation AS SELECT * FROM booking.reservation"
+	query "$main" "SELECT count(*) FROM (SELECT ($seats_call).disposition AS d
+		FROM generate_series(0, 9999) n) c WHERE d = 'committed'" | {
+		read -r n
+		expect "long bookings" "$n" 10000
+	}
+	query "$main" "CREATE TABLE kept.seats_intent AS SELECT * FROM booking.intent;
+		CREATE TABLE kept.seats_reservation AS SELECT * FROM booking.reservation"
+
+	# The unchecked statement must write what a claim writes.
+	reset_rival
+	query "$main" "SELECT rival.insert_two(10000)" >/dev/null
+	columns="SELECT string_agg(key, ' ' ORDER BY key)
+		FROM jsonb_object_keys((SELECT jsonb_strip_nulls(to_jsonb(i)) FROM"
+	expect "columns of the unchecked statement" \
+		"$(query "$main" "$columns rival.intent i WHERE intent = 'i10000')) key")" \
+		"$(query "$main" "$columns booking.intent i WHERE intent = 'i1')) key")"
+
+	if [ -z "$quick" ]; then
+		progress "loading $million bookings"
+		make_database "$big"
+		# one session: two transactions with that many claims would meet in the
+		# locks of intents, each holding what the other wants
+		step=100000
+		for ((first = 0; first < million; first += step)); do
+			load "$big" $first $((first + step - 1))
+			progress "  $((first + step))"
+		done
+		query "$big" "ANALYZE"
+	fi
 }
-query "$main" "CREATE TABLE kept.seats_intent AS SELECT * FROM booking.intent;
-	CREATE TABLE kept.seats_reservation AS SELECT * FROM booking.reservation"
 
-# The unchecked statement must write what a claim writes.
-reset_rival
-query "$main" "SELECT rival.insert_two(10000)" >/dev/null
-columns="SELECT string_agg(key, ' ' ORDER BY key)
-	FROM jsonb_object_keys((SELECT jsonb_strip_nulls(to_jsonb(i)) FROM"
-expect "columns of the unchecked statement" \
-	"$(query "$main" "$columns rival.intent i WHERE intent = 'i10000')) key")" \
-	"$(query "$main" "$columns booking.intent i WHERE intent = 'i1')) key")"
+# One round of the claims and their rivals.
+measure_claim_round()
+{
+	local runs run setting name bounded others
 
-if [ -z "$quick" ]; then
-	progress "loading $million bookings"
-	make_database "$big"
-	# one session: two transactions with that many claims would meet in the
-	# locks of intents, each holding what the other wants
-	step=100000
-	for ((first = 0; first < million; first += step)); do
-		load "$big" $first $((first + step - 1))
-		progress "  $((first + step))"
-	done
-	query "$big" "ANALYZE"
-fi
+	bounded="claim:8 statements:8 plpgsql:8 two_rows:8 one_row:8 replay:8 seats:8
+		hot_claim:16 hot_insert:16 hot_row_lock:16"
+	[ -n "$quick" ] || bounded="$bounded million:8"
+	others="claim plpgsql statements two_rows one_row"
 
-bounded="claim:8 statements:8 plpgsql:8 two_rows:8 one_row:8 replay:8 seats:8
-	hot_claim:16 hot_insert:16 hot_row_lock:16"
-[ -n "$quick" ] || bounded="$bounded million:8"
-others="claim plpgsql statements two_rows one_row"
-
-for ((round = 1; round <= rounds; round++)); do
 	runs=$bounded
 	# back and forth, so that a machine that drifts favours nobody
 	[ $((round % 2)) -eq 1 ] || runs=$(printf '%s\n' $bounded | tac)
@@ -158,13 +179,28 @@ for ((round = 1; round <= rounds; round++)); do
 			done
 		done
 	fi
-done
+}
 
-reset_ledger plain
-expect "violations found by booking_check()" "$(query "$main" 'SELECT count(*) FROM booking_check()')" 0
-[ -n "$quick" ] ||
-	expect "violations found by booking_check() among a million" \
-		"$(query "$big" 'SELECT count(*) FROM booking_check()')" 0
+# What the rounds left must be without fault.
+check_claims()
+{
+	reset_ledger plain
+	expect "violations found by booking_check()" "$(query "$main" 'SELECT count(*) FROM booking_check()')" 0
+	[ -n "$quick" ] ||
+		expect "violations found by booking_check() among a million" \
+			"$(query "$big" 'SELECT count(*) FROM booking_check()')" 0
+}
+
+[ "$only" = controller ] || prepare_claims
+[ "$only" = claims ] || prepare_controller
+for ((round = 1; round <= rounds; round++)); do
+	[ "$only" = controller ] || measure_claim_round
+	[ "$only" = claims ] || measure_controller
+done
+[ "$only" = controller ] || check_claims
+[ "$only" = claims ] ||
+	expect "violations found by booking_check() among events" \
+		"$(query "$busy" 'SELECT count(*) FROM booking_check()')" 0
 
 # shellcheck source=test/bench/report.sh
 . "$here/report.sh"

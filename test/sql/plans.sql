@@ -33,8 +33,8 @@ INSERT INTO booking.proposal (intent_id, version, units, proposed_at, resources,
 SELECT 900000000 + n, 1, 1, '2030-01-01 00:00+00', ARRAY['r1'], h(n, n + 1), '{}', '{}', 'x' FROM generate_series(1, 5000) n;
 INSERT INTO booking.calendar (tenant, calendar, account, remote_id, resource, role, changed_at)
 SELECT 'plans', 'c' || n, 'a', '/c/', 'r' || n, 'write', '2030-01-01 00:00+00' FROM generate_series(1, 5000) n;
-INSERT INTO booking.operation (operation_id, intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
-SELECT 900000000 + n, 900000000 + n, '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2031-01-01 00:00+00', 'plans', 'a', 'c', 'create',
+INSERT INTO booking.operation (operation_id, intent_id, previous_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
+SELECT 900000000 + n, 900000000 + n, CASE WHEN n % 2 = 0 THEN 900000000 + n - 1 END, '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2031-01-01 00:00+00', 'plans', 'a', 'c', 'create',
 	   CASE WHEN n % 100 = 0 THEN 'waiting' ELSE 'confirmed' END, 'e' || n FROM generate_series(1, 20000) n;
 INSERT INTO booking.attempt (attempt_id, operation_id, at, epoch, phase, mark)
 SELECT 900000000 + n, 900000000 + n, '2030-01-01 00:00+00', 1, 'send', 'begun' FROM generate_series(1, 20000) n;
@@ -74,6 +74,11 @@ SELECT same('permission for all', plan($$SELECT * FROM booking.permission WHERE 
 SELECT same('slot', plan($$SELECT * FROM booking.slot WHERE tenant = 'plans' AND resource = 'r7' AND slot = 's77'$$), 'slot_pkey');
 SELECT same('proposal', plan('SELECT * FROM booking.proposal WHERE intent_id = 900000077 AND version = 1'), 'proposal_pkey');
 SELECT same('operations of an intent', plan('SELECT * FROM booking.operation WHERE intent_id = 900000077 ORDER BY operation_id DESC LIMIT 1'), 'operation_intent_idx');
+SET LOCAL enable_seqscan = off;
+SELECT same('the site', plan('SELECT * FROM booking.site WHERE single'), 'site_pkey');
+RESET enable_seqscan;
+SELECT same('operations that follow one', plan($$SELECT FROM booking.operation WHERE previous_id = 900000077 AND state NOT IN ('confirmed', 'rejected', 'dropped')$$),
+			'operation_previous_idx');
 SELECT same('operations that are due', plan($$SELECT * FROM booking.operation WHERE state IN ('waiting', 'unknown') AND next_at <= '2030-01-01 00:00+00'
 			ORDER BY next_at LIMIT 100$$), 'operation_due_idx');
 SELECT same('operations of a crash', plan($$SELECT * FROM booking.operation WHERE state IN ('checking', 'sending', 'reconciling')$$), 'operation_leased_idx');

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * confirm.c
+ *	  recording together what needs nothing but to be put down
+ *
+ * By far most outcomes say that a new event is there as wanted.  If its intent
+ * was neither canceled meanwhile nor supersedes another one, that changes the
+ * operation and the intent and nothing else, so many such outcomes are written
+ * in one statement a table.  All others take booking_outcome_apply().
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/confirm.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "controller/confirm.h"
+#include "store/operation.h"
+
+static bool is_plain(const BookingDispatch *dispatch,
+					 const BookingLease *lease);
+static void confirm_item(BookingCall *call, const BookingDispatch *dispatch,
+						 const BookingLease *lease, BookingBatch *batch);
+
+/*
+ * Confirm, in a subtransaction, those operations that take no more than that.
+ */
+void
+booking_confirm_items(BookingCall *call, void *arg)
+{
+	BookingConfirmWork *work = arg;
+	BookingBatch *batch = booking_batch_create(work->count);
+	int64	   *operation_ids = palloc_array(int64, work->count);
+	BookingLease *leases;
+	int			found;
+	int			at = 0;
+
+	for (int i = 0; i < work->count; i++)
+		operation_ids[i] = work->dispatches[i]->operation_id;
+	leases = booking_store_leases_read(operation_ids, work->count, &found);
+	for (int i = 0; i < work->count && at < found; i++)
+	{
+		const BookingDispatch *dispatch = work->dispatches[i];
+
+		if (leases[at].operation.operation_id != dispatch->operation_id)
+			continue;
+		if (is_plain(dispatch, &leases[at]))
+		{
+			confirm_item(call, dispatch, &leases[at], batch);
+			work->recorded[i] = true;
+		}
+		at++;
+	}
+	booking_batch_write(batch, call->role, call->now);
+}
+
+/*
+ * Does an outcome say that a new event is there as wanted, with nothing else to
+ * settle?  See booking_outcome_confirm().
+ */
+static bool
+is_plain(const BookingDispatch *dispatch, const BookingLease *lease)
+{
+	BookingOutcomeKind kind = dispatch->task.outcome.kind;
+
+	return (kind == BOOKING_OUTCOME_DONE || kind == BOOKING_OUTCOME_EQUAL) &&
+		dispatch->job.looked_up == BOOKING_JOB_CREATE &&
+		lease->operation.epoch == dispatch->epoch &&
+		strcmp(lease->operation.state, dispatch->lookup ? "reconciling" : "sending") == 0 &&
+		lease->payload.supersedes == NULL &&
+		(strcmp(lease->intent_state, "creating") == 0 ||
+		 strcmp(lease->intent_state, "unknown") == 0);
+}
+
+/*
+ * Put down that the event is there.
+ */
+static void
+confirm_item(BookingCall *call, const BookingDispatch *dispatch,
+			 const BookingLease *lease, BookingBatch *batch)
+{
+	const BookingOperation *operation = &lease->operation;
+	const BookingOutcome *outcome = &dispatch->task.outcome;
+	BookingOperationChange change = {0};
+	BookingIntentChange intent = {0};
+
+	change.operation_id = operation->operation_id;
+	change.from = operation->state;
+	change.state = "confirmed";
+	change.next_at = call->now;
+	change.epoch = operation->epoch;
+	change.tries = operation->tries;
+	change.uncertain = operation->uncertain;
+	change.href = outcome->href;
+	change.etag = outcome->etag;
+	change.problem = outcome->problem;
+	change.message = outcome->message;
+	batch->changes[batch->nchanges++] = change;
+	batch->attempts[batch->nattempts++] = booking_confirm_attempt(dispatch);
+	intent.intent_id = operation->intent_id;
+	intent.disposition = "committed";
+	intent.state = "created";
+	intent.remote = "confirmed";
+	intent.event = "present";
+	batch->intents[batch->nintents++] = intent;
+}
+
+/*
+ * The line of evidence about an outcome.
+ */
+BookingAttempt
+booking_confirm_attempt(const BookingDispatch *dispatch)
+{
+	static const char *const marks[] = {
+		[BOOKING_OUTCOME_DONE] = "done",
+		[BOOKING_OUTCOME_REJECTED] = "rejected",
+		[BOOKING_OUTCOME_NOT_EXECUTED] = "not_executed",
+		[BOOKING_OUTCOME_UNKNOWN] = "unknown",
+		[BOOKING_OUTCOME_EQUAL] = "equal",
+		[BOOKING_OUTCOME_DIFFERENT] = "different",
+		[BOOKING_OUTCOME_FOREIGN] = "foreign",
+		[BOOKING_OUTCOME_ABSENT] = "absent",
+		[BOOKING_OUTCOME_AUTH] = "auth",
+		[BOOKING_OUTCOME_CALENDAR_GONE] = "calendar_gone",
+		[BOOKING_OUTCOME_FAILED] = "failed"
+	};
+	const BookingOutcome *outcome = &dispatch->task.outcome;
+	BookingAttempt attempt = {dispatch->operation_id, dispatch->epoch};
+
+	attempt.phase = dispatch->lookup ? "lookup" : "send";
+	attempt.mark = marks[outcome->kind];
+	attempt.status = outcome->status;
+	attempt.problem = outcome->problem;
+	attempt.message = outcome->message;
+	return attempt;
+}
