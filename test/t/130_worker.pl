@@ -3,7 +3,8 @@
 # The worker is there when it is needed, and comes back by itself: after it was
 # terminated, after a crash of any backend, after a reload; it is woken by a
 # commit, by COMMIT PREPARED and by CREATE EXTENSION, stops when it is told to,
-# ends with the server, and one row that cannot be done holds up no other.
+# ends with the server, one row that cannot be done holds up no other, and an
+# account is asked no more at a time than its provider allows.
 #
 # Proves R35 and R75 (a poison row is parked, others go on), R38 (work resumes
 # by itself within seconds of a crash), R72 (the worker comes back), R79 (DROP
@@ -335,6 +336,24 @@ foreach my $newer ('9.9', "$version.1", '10')
 $other->query("UPDATE pg_extension SET extversion = '$version' WHERE extname = 'booking'");
 claim($other, 'o', 'again');
 is_settled($other, 'again', 'create confirmed', 'both work with the right library');
+
+#
+# An account that does not answer: calendars that are read and operations share
+# the 16 requests that may be out for it
+#
+$stub->client($other, 'full', 'hang');
+$other->query("SELECT booking_calendar_put('t', 'full$_', 'full', '/full/$_/')") foreach 2 .. 4;
+$other->query("SELECT booking_sync('t', calendar) FROM booking.calendar WHERE account = 'full'");
+wait_until('four calendars are asked for', sub { $stub->requests('full') == 4 });
+$other->query('BEGIN');
+claim($other, 'full', "full$_") foreach 1 .. 20;
+$other->query('COMMIT');
+wait_until('as many requests are out as may be', sub { $stub->requests('full') >= 16 });
+claim($other, 'o', 'beside');
+is_settled($other, 'beside', 'create confirmed', 'another account is not held up');
+is($stub->requests('full', 'PUT'), 12, 'operations have what reading leaves');
+is($stub->requests('full'), 16, 'and there are no more requests in all');
+$other->query('DROP EXTENSION booking CASCADE');
 $other->quit;
 
 #
