@@ -139,7 +139,7 @@ sub finish
 	settle($node, $session);
 	$proxy->clear;
 	wait_until('nothing is on its way to the server',
-		sub { !$proxy->log(sub { !$_[0]{status} && ($_[0]{fault} // 'hold') eq 'hold' }) });
+		sub { !$proxy->log(sub { !$_[0]{passed} && ($_[0]{fault} // 'hold') eq 'hold' }) });
 	return;
 }
 

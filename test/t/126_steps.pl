@@ -279,7 +279,7 @@ sub after_drop
 	$proxy->clear;
 	wait_until('its worker has left', sub { worker() eq '' });
 	wait_until('nothing is on its way to the server',
-		sub { requests($path, sub { !$_[0]{status} && $_[0]{fault} }) == 0 });
+		sub { requests($path, sub { !$_[0]{passed} && $_[0]{fault} }) == 0 });
 	my $orphans = events($name);
 	is_deeply([ grep { !$ids->{$_} } keys %$orphans ], [],
 		"$title: what is there are events of bookings, each once");

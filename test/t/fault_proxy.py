@@ -259,6 +259,7 @@ def serve(conn):
             "authorization": "authorization" in request[2],
             "hrefs": request[3].count(b"<href>"),
             "status": None,
+            "passed": False,  # the server has answered, or never will
             "answered": False,
         }
         with lock:
@@ -272,8 +273,11 @@ def serve(conn):
         if fault in BEFORE:
             BEFORE[fault](conn)
             continue
-        answer = ask_upstream(request)
-        entry["status"] = answer[0]
+        try:
+            answer = ask_upstream(request)
+            entry["status"] = answer[0]
+        finally:
+            entry["passed"] = True
         if fault == "hold_after":
             wait_for_clear()
         AFTER.get(fault, deliver)(conn, answer)
