@@ -314,6 +314,7 @@ CREATE TABLE booking.task (
 );
 CREATE INDEX task_due_idx ON booking.task (tenant, due_at, task_id)
 	WHERE state = 'waiting';
+CREATE INDEX task_tenant_idx ON booking.task (tenant);
 ALTER SEQUENCE booking.task_id_seq OWNED BY booking.task.task_id;
 COMMENT ON TABLE booking.task IS 'reminders: what is due some time before a booking starts';
 COMMENT ON COLUMN booking.task.task_id IS 'internal number';

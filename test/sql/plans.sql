@@ -38,8 +38,11 @@ SELECT 900000000 + n, 900000000 + n, CASE WHEN n % 2 = 0 THEN 900000000 + n - 1 
 	   CASE WHEN n % 100 = 0 THEN 'waiting' ELSE 'confirmed' END, 'e' || n FROM generate_series(1, 20000) n;
 INSERT INTO booking.attempt (attempt_id, operation_id, at, epoch, phase, mark)
 SELECT 900000000 + n, 900000000 + n, '2030-01-01 00:00+00', 1, 'send', 'begun' FROM generate_series(1, 20000) n;
+INSERT INTO booking.task (intent_id, created_at, start_at, due_at, done_at, before, tenant, task, state, payload)
+SELECT 900000000 + n, '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2030-01-01 00:00+00', '0', 'plans', 't', 'done', '{}'
+  FROM generate_series(1, 5000) n;
 ANALYZE booking.resource, booking.permission, booking.slot, booking.intent, booking.reservation, booking.proposal,
-		booking.calendar, booking.operation, booking.attempt;
+		booking.calendar, booking.operation, booking.attempt, booking.task;
 
 -- The indexes that a statement's plan uses, and whether it scans a table.
 CREATE FUNCTION test.plan(statement text)
@@ -83,6 +86,7 @@ SELECT same('operations that are due', plan($$SELECT * FROM booking.operation WH
 			ORDER BY next_at LIMIT 100$$), 'operation_due_idx');
 SELECT same('operations of a crash', plan($$SELECT * FROM booking.operation WHERE state IN ('checking', 'sending', 'reconciling')$$), 'operation_leased_idx');
 SELECT same('attempts of an operation', plan('SELECT * FROM booking.attempt WHERE operation_id = 900000077'), 'attempt_operation_idx');
+SELECT same('whether a tenant has reminders', plan($$SELECT EXISTS (SELECT FROM booking.task WHERE tenant = 'other')$$), 'task_tenant_idx');
 SELECT same('write calendar of a resource', plan($$SELECT * FROM booking.calendar WHERE tenant = 'plans' AND resource = 'r77' AND role = 'write'$$), 'calendar_write_idx');
 SELECT same('proposals of an intent', plan('SELECT * FROM booking.proposal WHERE intent_id = 900000077 ORDER BY version DESC'), 'proposal_pkey');
 
