@@ -3,8 +3,9 @@
  * dispatch.c
  *	  carrying out operations
  *
- *	lease	one transaction: what is due becomes sending (or reconciling), with
- *			its id, its exact bytes and a mark of the attempt on disk
+ *	lease	one transaction: what is due becomes checking while its calendars
+ *			are read (fresh.c), then sending (or reconciling), with its id, its
+ *			exact bytes and a mark of the attempt on disk
  *	start	no transaction: the first request of each goes out
  *	...		no transaction: answers come, adapters ask for further requests
  *	apply	one transaction: outcomes are recorded, each item on its own
@@ -27,6 +28,7 @@
 #include "controller/credential.h"
 #include "controller/dispatch.h"
 #include "controller/event.h"
+#include "controller/fresh.h"
 #include "controller/limits.h"
 #include "controller/outcome.h"
 #include "controller/pull.h"
@@ -42,15 +44,24 @@
 /* operations leased in one transaction */
 #define LEASE_LIMIT 64
 
+/* operations whose calendars are being read */
+#define CHECK_LIMIT 1024
+
 typedef struct LeaseWork
 {
 	BookingLease *lease;
 	BookingDispatch *dispatch;
 } LeaseWork;
 
+static int	lease_one(BookingCall *call, int64 operation_id);
 static void lease_item(BookingCall *call, void *arg);
+static bool may_send(BookingCall *call, const BookingLease *lease);
+static bool unread(const BookingOperation *operation);
 static void forget_dispatch(LeaseWork *work);
-static const char *lease_state(const BookingLease *lease);
+static void fill_change(const BookingCall *call,
+						const BookingOperation *operation, const char *state,
+						BookingOperationChange *change);
+static bool to_be_dropped(const BookingLease *lease);
 static BookingDispatch *make_dispatch(BookingCall *call,
 									  const BookingLease *lease, bool lookup);
 static bool fill_bodies(BookingCall *call, const BookingLease *lease,
@@ -63,6 +74,7 @@ static void give_up_lease(BookingCall *call, void *arg);
 static void on_answer(void *arg, const BookingHttpResponse *response);
 static void free_dispatch(BookingDispatch *dispatch);
 static int	account_in_flight(const char *account_key);
+static bool account_saturated(const char *account_key);
 static ArrayType *saturated_accounts(void);
 static bool try_lock_intent(const BookingLease *lease);
 
@@ -80,6 +92,7 @@ void
 booking_dispatch_init(BookingHttpEngine *engine)
 {
 	http_engine = engine;
+	booking_fresh_init();
 	dlist_init(&leased);
 	dlist_init(&running);
 	dlist_init(&finished);
@@ -101,39 +114,63 @@ booking_dispatch_lease(BookingCall *call)
 	contended = false;
 	if (room <= 0)
 		return 0;
+	booking_fresh_sweep(call);
 	due = booking_store_operations_due(booking_call_hold_clock(),
-									   saturated_accounts(), room);
+									   saturated_accounts(),
+									   booking_fresh_waiting() < CHECK_LIMIT,
+									   room);
 	foreach(cell, due)
-	{
-		LeaseWork	work = {0};
-		ErrorData  *error;
+		count += lease_one(call, *(int64 *) lfirst(cell));
 
-		work.lease = booking_store_lease_read(*(int64 *) lfirst(cell));
-		if (work.lease == NULL)
-			continue;
-		error = booking_session_item(call, lease_item, &work);
-		if (error != NULL)
-		{
-			ereport(LOG,
-					(errmsg("booking: operation " INT64_FORMAT " could not begin: %s",
-							work.lease->operation.operation_id, error->message)));
-			forget_dispatch(&work);
-			error = booking_session_item(call, give_up_lease, &work);
-			if (error != NULL)
-				ereport(LOG,
-						(errmsg("booking: operation " INT64_FORMAT " could not be put off: %s",
-								work.lease->operation.operation_id, error->message)));
-			contended |= error != NULL;
-			continue;
-		}
-		if (work.dispatch != NULL)
-		{
-			dlist_push_tail(&leased, &work.dispatch->node);
-			in_flight++;
-			count++;
-		}
+	booking_fresh_look();
+	foreach(cell, booking_fresh_ready())
+	{
+		BookingFreshReady *ready = lfirst(cell);
+
+		if (count >= room)
+			break;
+		if (!account_saturated(ready->account_key))
+			count += lease_one(call, ready->operation_id);
 	}
 	return count;
+}
+
+/*
+ * Lease one operation; returns how many there are to be sent, one or none.
+ */
+static int
+lease_one(BookingCall *call, int64 operation_id)
+{
+	LeaseWork	work = {0};
+	ErrorData  *error;
+
+	work.lease = booking_store_lease_read(operation_id);
+	if (work.lease == NULL)
+	{
+		booking_fresh_end(operation_id);
+		return 0;
+	}
+	error = booking_session_item(call, lease_item, &work);
+	if (error != NULL)
+	{
+		booking_fresh_abort(operation_id);
+		forget_dispatch(&work);
+		ereport(LOG,
+				(errmsg("booking: operation " INT64_FORMAT " could not begin: %s",
+						operation_id, error->message)));
+		error = booking_session_item(call, give_up_lease, &work);
+		if (error != NULL)
+			ereport(LOG,
+					(errmsg("booking: operation " INT64_FORMAT " could not be put off: %s",
+							operation_id, error->message)));
+		contended |= error != NULL;
+		return 0;
+	}
+	if (work.dispatch == NULL)
+		return 0;
+	dlist_push_tail(&leased, &work.dispatch->node);
+	in_flight++;
+	return 1;
 }
 
 /*
@@ -142,6 +179,7 @@ booking_dispatch_lease(BookingCall *call)
 void
 booking_dispatch_start(void)
 {
+	booking_fresh_commit();
 	while (!dlist_is_empty(&leased))
 	{
 		BookingDispatch *dispatch = dlist_container(BookingDispatch, node,
@@ -162,6 +200,7 @@ booking_dispatch_start(void)
 void
 booking_dispatch_forget(void)
 {
+	booking_fresh_abort(0);
 	while (!dlist_is_empty(&leased))
 		free_dispatch(dlist_container(BookingDispatch, node,
 									  dlist_pop_head_node(&leased)));
@@ -293,14 +332,14 @@ lease_item(BookingCall *call, void *arg)
 		return;
 	operation = &lease->operation;
 	lookup = strcmp(operation->state, "unknown") == 0;
-	if (!lookup && strcmp(operation->state, "waiting") != 0)
-		return;
-	change.state = lookup ? "reconciling" : lease_state(lease);
-	if (strcmp(change.state, "dropped") == 0)
+	if (!lookup && to_be_dropped(lease))
 	{
+		booking_fresh_end(operation->operation_id);
 		booking_store_operation_drop(operation->operation_id, call->now);
 		return;
 	}
+	if (!lookup && !may_send(call, lease))
+		return;
 
 	work->dispatch = make_dispatch(call, lease, lookup);
 	if (account_in_flight(work->dispatch->account_key) >=
@@ -310,15 +349,10 @@ lease_item(BookingCall *call, void *arg)
 		return;
 	}
 
-	change.operation_id = operation->operation_id;
-	change.from = operation->state;
-	change.next_at = operation->next_at;
-	change.epoch = operation->epoch + (lookup ? 0 : 1);
-	change.tries = operation->tries;
-	change.uncertain = operation->uncertain;
-	change.problem = operation->problem;
-	change.message = operation->message;
-	change.now = call->now;
+	fill_change(call, operation, lookup ? "reconciling" : "sending", &change);
+	change.epoch += lookup ? 0 : 1;
+	if (unread(operation))
+		change.tries = 0;
 	if (operation->body == NULL && work->dispatch->job.body != NULL)
 		change.body = (bytea *) cstring_to_text_with_len(work->dispatch->job.body,
 														 work->dispatch->job.body_len);
@@ -331,8 +365,67 @@ lease_item(BookingCall *call, void *arg)
 						  lookup ? "lookup" : "send", "begun", 0, NULL, NULL,
 						  call->now);
 	work->dispatch->epoch = change.epoch;
+	booking_fresh_end(operation->operation_id);
 	if (!lookup)
 		begin_intent(call, lease);
+}
+
+/*
+ * Do the calendars allow an operation to be sent now?  If not, what follows
+ * from it is recorded.
+ */
+static bool
+may_send(BookingCall *call, const BookingLease *lease)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingFreshVerdict verdict;
+	BookingOutcome gone = {BOOKING_OUTCOME_CALENDAR_GONE};
+	BookingOperationChange change = {0};
+
+	booking_fresh_judge(call, lease, &verdict);
+	switch (verdict.freshness)
+	{
+		case BOOKING_FRESH:
+			return true;
+
+		case BOOKING_FRESH_ASKED:
+			fill_change(call, operation, "checking", &change);
+			booking_store_operation_change(&change);
+			break;
+
+		case BOOKING_FRESH_WAITS:
+			break;
+
+		case BOOKING_FRESH_UNREAD:
+			booking_fresh_end(operation->operation_id);
+			booking_outcome_unread(call, operation, verdict.message);
+			break;
+
+		case BOOKING_FRESH_GONE:
+			booking_fresh_end(operation->operation_id);
+			gone.problem = "calendar_gone";
+			gone.message = verdict.message;
+			gone.retry_after = -1;
+			booking_outcome_apply(call, operation, false, &gone,
+								  booking_provider_find(lease->provider));
+			break;
+
+		case BOOKING_FRESH_STALE:
+			booking_fresh_end(operation->operation_id);
+			booking_outcome_stale(call, operation, verdict.detail);
+			break;
+	}
+	return false;
+}
+
+/*
+ * Has an operation been put off because its calendars could not be read?
+ */
+static bool
+unread(const BookingOperation *operation)
+{
+	return operation->problem != NULL &&
+		strcmp(operation->problem, BOOKING_PROBLEM_UNREAD) == 0;
 }
 
 /*
@@ -349,21 +442,41 @@ forget_dispatch(LeaseWork *work)
 }
 
 /*
- * What a waiting operation becomes when it is due.
+ * A change of an operation's state that leaves all else as it is.
  */
-static const char *
-lease_state(const BookingLease *lease)
+static void
+fill_change(const BookingCall *call, const BookingOperation *operation,
+			const char *state, BookingOperationChange *change)
 {
-	text	   *name = cstring_to_text(lease->intent_state);
-	BookingState state = booking_state_of(name);
-	bool		cancel = strcmp(lease->operation.kind, "cancel") == 0;
+	change->operation_id = operation->operation_id;
+	change->from = operation->state;
+	change->state = state;
+	change->next_at = operation->next_at;
+	change->epoch = operation->epoch;
+	change->tries = operation->tries;
+	change->uncertain = operation->uncertain;
+	change->problem = operation->problem;
+	change->message = operation->message;
+	change->now = call->now;
+}
 
-	if (state == BOOKING_STATE_CANCELED)
-		return "dropped";
-	if (state == BOOKING_STATE_CANCELING && !cancel &&
-		!lease->operation.uncertain && lease->operation.epoch == 0)
-		return "dropped";
-	return "sending";
+/*
+ * Is an operation not wanted any more that was never sent, or not to be sent
+ * because somebody has settled it?  (The latter is not changed by a drop.)
+ */
+static bool
+to_be_dropped(const BookingLease *lease)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingState state = booking_state_of(cstring_to_text(lease->intent_state));
+
+	if (strcmp(operation->state, "waiting") != 0 &&
+		strcmp(operation->state, "checking") != 0)
+		return true;
+	return state == BOOKING_STATE_CANCELED ||
+		(state == BOOKING_STATE_CANCELING &&
+		 strcmp(operation->kind, "cancel") != 0 && !operation->uncertain &&
+		 operation->epoch == 0);
 }
 
 /*
@@ -606,6 +719,29 @@ account_in_flight(const char *account_key)
 		}
 	}
 	return count;
+}
+
+/*
+ * Does an account take no more for now?
+ */
+static bool
+account_saturated(const char *account_key)
+{
+	dlist_head *lists[] = {&leased, &running, &finished};
+
+	for (int i = 0; i < lengthof(lists); i++)
+	{
+		dlist_iter	iter;
+
+		dlist_foreach(iter, lists[i])
+		{
+			BookingDispatch *other = dlist_container(BookingDispatch, node, iter.cur);
+
+			if (strcmp(other->account_key, account_key) == 0)
+				return account_in_flight(account_key) >= other->provider->max_in_flight;
+		}
+	}
+	return false;
 }
 
 /*

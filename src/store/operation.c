@@ -136,11 +136,12 @@ booking_store_operation_followed(int64 operation_id)
 /*
  * List of int64 pointers: operations that are due, oldest first.  Left out are
  * those of accounts that are parked, blocked or named (as tenant, line feed,
- * account), and those whose event has an
- * earlier operation that is not settled.
+ * account), and those whose event has an earlier operation that is not settled;
+ * without all_kinds also what would have to wait for its calendars first.
  */
 List *
-booking_store_operations_due(TimestampTz now, ArrayType *without, int limit)
+booking_store_operations_due(TimestampTz now, ArrayType *without,
+							 bool all_kinds, int limit)
 {
 	static BookingPlan plan = {
 		"SELECT o.operation_id FROM booking.operation o"
@@ -149,19 +150,21 @@ booking_store_operations_due(TimestampTz now, ArrayType *without, int limit)
 		" WHERE o.state IN ('waiting', 'unknown') AND o.next_at <= $1"
 		"   AND NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
 		"   AND concat(o.tenant, E'\\n', o.account) <> ALL ($3)"
+		"   AND ($4 OR o.state = 'unknown' OR o.kind = 'cancel')"
 		"   AND NOT EXISTS (SELECT FROM booking.operation p"
 		"    WHERE p.operation_id = o.previous_id"
 		"      AND p.state NOT IN " FINAL_STATES ")"
 		" ORDER BY o.next_at LIMIT $2",
-		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID}
+		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID, BOOLOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 	List	   *due = NIL;
 	uint64		count;
 
 	values[0] = TimestampTzGetDatum(now);
 	values[1] = Int64GetDatum(limit);
 	values[2] = PointerGetDatum(without);
+	values[3] = BoolGetDatum(all_kinds);
 	count = booking_plan_run(&plan, values, NULL, 0);
 	for (uint64 i = 0; i < count; i++)
 	{
@@ -273,6 +276,25 @@ booking_store_operation_drop(int64 operation_id, TimestampTz now)
 	Datum		values[2];
 
 	values[0] = Int64GetDatum(operation_id);
+	values[1] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * Let operations wait that are being checked, but for those named.
+ */
+void
+booking_store_operations_unchecked(const int64 *checked, int count,
+								   TimestampTz now)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET state = 'waiting', changed_at = $2"
+		" WHERE state = 'checking' AND operation_id <> ALL ($1)",
+		{INT8ARRAYOID, TIMESTAMPTZOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(booking_record_make_int8_array(checked, count));
 	values[1] = TimestampTzGetDatum(now);
 	booking_plan_run(&plan, values, NULL, 0);
 }

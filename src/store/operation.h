@@ -80,10 +80,12 @@ extern BookingOperation *booking_store_operation_newest(int64 intent_id);
 extern BookingOperation *booking_store_operation_read(int64 operation_id);
 extern bool booking_store_operation_followed(int64 operation_id);
 extern List *booking_store_operations_due(TimestampTz now, ArrayType *without,
-										  int limit);
+										  bool all_kinds, int limit);
 extern BookingLease *booking_store_lease_read(int64 operation_id);
 extern bool booking_store_operation_change(const BookingOperationChange *change);
 extern void booking_store_operation_drop(int64 operation_id, TimestampTz now);
+extern void booking_store_operations_unchecked(const int64 *checked, int count,
+											   TimestampTz now);
 extern int	booking_store_operations_recover(TimestampTz now);
 extern bool booking_store_operation_next_due(TimestampTz *next_at);
 extern int64 booking_store_operations_open(void);
