@@ -255,10 +255,10 @@ wait_until('the reading is held',
 	sub { $proxy->log(sub { ($_[0]{fault} // '') eq 'hold' && !$_[0]{status} }) });
 is(wait_state($session, 'died', 'approved not_attempted create checking'),
 	'approved not_attempted create checking', 'it is being checked');
+somebody('room', 'meanwhile', 21);
 $session->query(
 	"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'booking worker'"
 );
-somebody('room', 'meanwhile', 21);
 $proxy->clear;
 is(outcome('died', $stale),
 	"$stale calendar_changed room room 2030-05-01T21:00:00+00:00 0 held",
