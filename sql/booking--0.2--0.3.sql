@@ -134,7 +134,9 @@ CREATE TABLE booking.event (
 		(status IN ('confirmed', 'tentative', 'canceled', 'unknown')),
 	CONSTRAINT event_transparency_check CHECK (transparency IN ('opaque', 'transparent'))
 );
-CREATE INDEX event_busy_idx ON booking.event USING gist (calendar_id, during)
+-- an expression, so that no plan mistakes another index for this one
+CREATE INDEX event_busy_idx ON booking.event
+	USING gist ((calendar_id OPERATOR(pg_catalog.+) 0), during)
 	WHERE busy;
 CREATE INDEX event_marker_idx ON booking.event (marker) WHERE marker IS NOT NULL;
 CREATE INDEX event_intent_idx ON booking.event (intent_id) WHERE intent_id IS NOT NULL;

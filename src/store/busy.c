@@ -96,7 +96,7 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 	static BookingPlan plan = {
 		"SELECT " EVENT_BOUNDS
 		"  FROM booking.event e, " OWNER_OF_EVENT
-		" WHERE e.calendar_id = $2 AND e.during && $3 AND e.busy"
+		" WHERE e.calendar_id + 0 = $2 AND e.during && $3 AND e.busy"
 		"   AND (w.intent_id IS NULL OR w.intent_id <> ALL ($4)"
 		"    AND CASE WHEN EXISTS (SELECT FROM booking.reservation v"
 		"        WHERE v.intent_id = w.intent_id AND v.resource_id = $5)"
@@ -144,7 +144,7 @@ booking_store_attendee_events(const BookingBusyScope *scope, Jsonb *terms,
 		"  FROM booking.calendar c"
 		"  JOIN booking.account a"
 		"    ON a.tenant = c.tenant AND a.account = c.account"
-		"  JOIN booking.event e ON e.calendar_id = c.calendar_id, " OWNER_OF_EVENT
+		"  JOIN booking.event e ON e.calendar_id + 0 = c.calendar_id, " OWNER_OF_EVENT
 		" WHERE c.tenant = $1 AND lower(c.address) IN"
 		"   (SELECT lower(x #>> '{}') FROM"
 		"     jsonb_path_query($2, '$.event.attendees[*].email') x)"

@@ -35,7 +35,7 @@
 /* busy events of a calendar at the time of a reservation v */
 #define EVENTS_OVER(calendar_id) \
 	" CROSS JOIN LATERAL (SELECT * FROM booking.event x" \
-	"   WHERE x.calendar_id = " calendar_id " AND x.busy" \
+	"   WHERE x.calendar_id + 0 = " calendar_id " AND x.busy" \
 	"     AND x.during && v.occupied OFFSET 0) e"
 
 /*

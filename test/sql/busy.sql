@@ -79,8 +79,8 @@ SELECT FROM booking_calendar_put('busy', 'seats-b', 'acc', '/seats/', 'seats', '
 SET client_min_messages = warning;
 
 -- The four functions that see a foreign event, in calendars of both roles.
-SELECT event('room-w', 'e1', h(10, 11));
-SELECT event('room-b', 'e2', h(14, 15));
+SELECT FROM event('room-w', 'e1', h(10, 11));
+SELECT FROM event('room-b', 'e2', h(14, 15));
 SELECT same('claim, write calendar', claim('c1', 'room', h(10.5, 11.5)), 'resource_conflict calendar_busy room room-w 10-11');
 SELECT same('claim, busy calendar', claim('c2', 'room', h(13, 14.5)), 'resource_conflict calendar_busy room room-b 14-15');
 SELECT same('is recorded', show(booking_claim('busy', 'p', 'c1', 'room', h(10.5, 11.5))), 'resource_conflict conflict replayed');
@@ -103,12 +103,12 @@ SELECT same('free', free('{room}', h(9, 16)), '9-10 12-14 15-16');
 SELECT same('free of two', free('{room,plain}', h(9, 16)), '9-10 12-14 15-16');
 
 -- What does not block, and what does.
-SELECT event('hall-b', 'transparent', h(9, 10), busy => false);
-SELECT event('hall-b', 'canceled', h(9, 10), busy => false, status => 'canceled');
-SELECT event('hall-b', 'no time', NULL, busy => false, status => 'unknown');
-SELECT event('hall-b', 'tentative', h(10, 11), status => 'tentative');
-SELECT event('hall-b', 'unknown', h(12, 38), status => 'unknown');
-SELECT event('hall-b', 'endless', tstzrange(lower(h(100, 101)), NULL));
+SELECT FROM event('hall-b', 'transparent', h(9, 10), busy => false);
+SELECT FROM event('hall-b', 'canceled', h(9, 10), busy => false, status => 'canceled');
+SELECT FROM event('hall-b', 'no time', NULL, busy => false, status => 'unknown');
+SELECT FROM event('hall-b', 'tentative', h(10, 11), status => 'tentative');
+SELECT FROM event('hall-b', 'unknown', h(12, 38), status => 'unknown');
+SELECT FROM event('hall-b', 'endless', tstzrange(lower(h(100, 101)), NULL));
 SELECT same('transparent and canceled', claim('d1', 'hall', h(9, 10)), 'committed');
 SELECT same('tentative', claim('d2', 'hall', h(10, 11)), 'resource_conflict calendar_busy hall hall-b 10-11');
 SELECT same('unknown: the widest span', claim('d3', 'hall', h(36, 37)), 'resource_conflict calendar_busy hall hall-b 12-38');
@@ -117,7 +117,7 @@ SELECT same('free beside it', free('{hall}', h(9, 200)), '11-12 38-100');
 SELECT same('nothing is free', free('{hall}', h(150, 200)), NULL);
 
 -- Units: an event takes all of them, or one.
-SELECT event('seats-b', 'e', h(9, 10));
+SELECT FROM event('seats-b', 'e', h(9, 10));
 SELECT same('all units', claim('u1', 'seats', h(9, 10)), 'resource_conflict calendar_busy seats seats-b 9-10');
 SELECT same('beside', claim('u2', 'seats', h(10, 11), 3), 'committed');
 SELECT same('free', free('{seats}', h(8, 12)), '8-9 11-12');
@@ -146,14 +146,14 @@ SET client_min_messages = error;
 SELECT FROM booking_calendar_put('busy', 'desk-b', 'acc', '/desk/', 'desk', 'busy');
 SET client_min_messages = warning;
 SELECT same('a booking', claim('b0', 'desk', h(6, 7)), 'committed');
-SELECT event('desk-b', 'e', h(10, 11));
+SELECT FROM event('desk-b', 'e', h(10, 11));
 SELECT same('free as beside a booking', free('{desk}', h(4, 14)), '4-5.5 7.5-9.5 11.5-14');
 SELECT same('too close before', claim('b1', 'desk', h(8, 9.51)), 'resource_conflict calendar_busy desk desk-b 10-11');
 SELECT same('too close after', claim('b2', 'desk', h(11.49, 12)), 'resource_conflict calendar_busy desk desk-b 10-11');
 SELECT same('far enough', claim('b3', 'desk', h(8, 9.5)) || claim('b4', 'desk', h(11.5, 12)), 'committedcommitted');
 
 -- Calendars come and go, also within a transaction that is taken back.
-SELECT event('hall-b', 'e3', h(60, 61));
+SELECT FROM event('hall-b', 'e3', h(60, 61));
 SELECT same('blocked', claim('k1', 'hall', h(60, 61)), 'resource_conflict calendar_busy hall hall-b 60-61');
 BEGIN;
 SELECT FROM booking_calendar_remove('busy', 'hall-b');
@@ -185,16 +185,16 @@ SELECT FROM booking_calendar_put('busy', 'own-w', 'acc', '/own/', 'own');
 SELECT FROM booking_calendar_put('busy', 'neighbour-w', 'acc', '/own/', 'neighbour');
 SELECT FROM booking_calendar_put('busy', 'guest-b', 'acc', '/guest/', 'neighbour', 'busy');
 SELECT same('a booking', claim('o1', 'own', h(9, 10)), 'committed');
-SELECT created('o1');
-SELECT event('own-w', 'o1', h(9, 10), owner => 'o1');
+SELECT FROM created('o1');
+SELECT FROM event('own-w', 'o1', h(9, 10), owner => 'o1');
 SELECT same('its event takes what it holds', claim('o2', 'own', h(9, 10)), 'committed');
-SELECT event('neighbour-w', 'o1', h(9, 10), owner => 'o1');
+SELECT FROM event('neighbour-w', 'o1', h(9, 10), owner => 'o1');
 SELECT same('nor of another resource in the same collection', claim('o3', 'neighbour', h(9, 10)), 'committed');
-SELECT no_event('own-w', 'o1');
-SELECT event('own-w', 'o1', h(12, 13), owner => 'o1');
+SELECT FROM no_event('own-w', 'o1');
+SELECT FROM event('own-w', 'o1', h(12, 13), owner => 'o1');
 SELECT same('moved away from what it holds', claim('o4', 'own', h(12, 13)), 'resource_conflict calendar_busy own own-w 12-13');
 SELECT same('the booking itself may follow', (booking_claim('busy', 'p', 'o5', 'own', h(12, 13), supersedes => 'o1')).disposition, 'committed');
-SELECT no_event('own-w', 'o1');
+SELECT FROM no_event('own-w', 'o1');
 SELECT same('a copy elsewhere, without its marker', claim('o6', 'own', h(20, 21)), 'committed');
 INSERT INTO booking.event (calendar_id, seen_round, object, during, busy, status, transparency, uid)
 SELECT c.calendar_id, 1, 'copy', h(20, 21), true, 'confirmed', 'opaque', o.event_id
@@ -204,8 +204,8 @@ SELECT same('is known by its UID', claim('o7', 'own', h(20, 21)), 'committed');
 SELECT same('and blocks a resource that the booking does not hold', claim('o8', 'neighbour', h(20, 21)), 'resource_conflict calendar_busy neighbour guest-b 20-21');
 
 -- An exchange looks at all of its new time; an override heeds nothing.
-SELECT created('c3');
-SELECT event('room-b', 'x1', h(12.5, 13));
+SELECT FROM created('c3');
+SELECT FROM event('room-b', 'x1', h(12.5, 13));
 SELECT same('moved onto an event', (SELECT disposition || ' ' || why(detail) FROM booking_claim('busy', 'p', 'x1', 'room', h(11.5, 12.75), supersedes => 'c3')),
 			'resource_conflict calendar_busy room room-b 12.5-13');
 SELECT same('the booking stands', show(booking_status('busy', 'p', 'c3')), 'historical_retry created receipt replayed remote=confirmed event=present');
@@ -216,7 +216,7 @@ SELECT same('on purpose', (booking_override('busy', 'p', 'x3', 'room', h(14, 15)
 SELECT FROM booking_resource_put('busy', 'loft');
 SELECT FROM booking_calendar_put('busy', 'loft-w', 'acc', '/loft/', 'loft');
 SELECT FROM booking_calendar_put('busy', 'ann', 'acc', '/ann/', NULL, 'busy', 'Ann@example.org');
-SELECT round('loft-w');
+SELECT FROM round('loft-w');
 CREATE FUNCTION test.propose(i text, d tstzrange, terms jsonb DEFAULT '{}')
 RETURNS booking_proposal
 LANGUAGE sql
@@ -234,36 +234,36 @@ SELECT same('the snapshot names calendar and watermark', (propose('p1', h(9, 10)
 SELECT same('approved as proposed', approve('p1'), 'committed');
 SELECT same('an attendee''s calendar matters', (propose('p2', h(10, 11), '{"event": {"attendees": [{"email": "ann@EXAMPLE.org"}]}}')).snapshot -> 'calendars',
 			'{"ann": 0, "loft-w": 1}');
-SELECT round('ann');
-SELECT round('loft-w');
-SELECT event('loft-w', 'elsewhere', h(30, 31));
+SELECT FROM round('ann');
+SELECT FROM round('loft-w');
+SELECT FROM event('loft-w', 'elsewhere', h(30, 31));
 SELECT same('an unrelated change is shown', approve('p2'),
 			'committed {"ann": {"present": 1, "proposed": 0}, "loft-w": {"present": 2, "proposed": 1}}');
 SELECT same('and stays', (booking_status('busy', 'p', 'p2')).detail -> 'drift' ->> 'ann', '{"present": 1, "proposed": 0}');
 SELECT same('proposed', (propose('p3', h(11, 12))).disposition, 'proposed');
-SELECT event('loft-w', 'news', h(11.5, 13));
-SELECT round('loft-w');
+SELECT FROM event('loft-w', 'news', h(11.5, 13));
+SELECT FROM round('loft-w');
 SELECT same('an overlap', approve('p3'), 'needs_proposal calendar_changed loft loft-w 11.5-13 {"loft-w": {"present": 3, "proposed": 2}}');
 SELECT same('replays', (SELECT disposition || ' ' || why(detail) FROM booking_approve('busy', 'boss', 'p', 'p3', 1)),
 			'needs_proposal calendar_changed loft loft-w 11.5-13');
 SELECT same('another time', (booking_propose('busy', 'p', 'p3', 'loft', h(13, 14), after_version => 1)).version, 2);
 SELECT same('is approved', approve('p3', 2), 'committed');
 SELECT same('held', (booking_propose('busy', 'p', 'p4', 'loft', h(15, 16), hold_for => '1 hour')).disposition, 'held');
-SELECT event('loft-w', 'news 2', h(15, 16));
-SELECT round('loft-w');
+SELECT FROM event('loft-w', 'news 2', h(15, 16));
+SELECT FROM round('loft-w');
 SELECT same('a hold keeps no calendar free', approve('p4'), 'needs_proposal calendar_changed loft loft-w 15-16 {"loft-w": {"present": 4, "proposed": 3}}');
 SELECT same('and is given back', held('busy', 'p', 'p4'), 0);
 
 -- Attendees may have other plans that were known; new ones are news.
-SELECT event('ann', 'lunch', h(17, 18));
+SELECT FROM event('ann', 'lunch', h(17, 18));
 SELECT same('known', jsonb_array_length((propose('p5', h(17, 18), '{"event": {"attendees": [{"email": "ann@example.org"}]}}')).snapshot -> 'overlaps'), 1);
-SELECT round('ann');
+SELECT FROM round('ann');
 SELECT same('is no obstacle', approve('p5'), 'committed {"ann": {"present": 2, "proposed": 1}}');
 SELECT same('the operation remembers it', (SELECT cardinality(known_events) FROM booking.operation JOIN booking.intent i USING (intent_id)
 			WHERE i.tenant = 'busy' AND i.intent = 'p5'), 1);
 SELECT same('proposed', (propose('p6', h(18, 19), '{"event": {"attendees": [{"email": "ann@example.org"}]}}')).disposition, 'proposed');
-SELECT event('ann', 'dinner', h(18.5, 20));
-SELECT round('ann');
+SELECT FROM event('ann', 'dinner', h(18.5, 20));
+SELECT FROM round('ann');
 SELECT same('news', approve('p6'), 'needs_proposal calendar_changed ann 18.5-20 {"ann": {"present": 3, "proposed": 2}}');
 SELECT same('attendees block no claim', (booking_claim('busy', 'p', 'p7', 'loft', h(19, 20), terms => '{"event": {"attendees": [{"email": "ann@example.org"}]}}')).disposition, 'committed');
 
