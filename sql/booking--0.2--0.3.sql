@@ -21,6 +21,40 @@ ALTER TABLE booking.calendar ADD CONSTRAINT calendar_id_key UNIQUE (calendar_id)
 ALTER SEQUENCE booking.calendar_id_seq OWNED BY booking.calendar.calendar_id;
 COMMENT ON COLUMN booking.calendar.calendar_id IS 'internal number';
 
+/* ------------------------------------------------------------------------
+ * Busy time
+ * ------------------------------------------------------------------------ */
+
+-- the calendars of a resource, and those of an attendee
+CREATE INDEX calendar_resource_idx ON booking.calendar (tenant, resource)
+	WHERE resource IS NOT NULL;
+CREATE INDEX calendar_address_idx ON booking.calendar
+	(tenant, pg_catalog.lower(address)) WHERE address IS NOT NULL;
+
+-- what a calendar says of an attendee's time when a booking is decided
+ALTER TABLE booking.operation ADD COLUMN known_events bigint[];
+COMMENT ON COLUMN booking.operation.known_events IS 'digests of attendees'' events that overlapped when it was wanted: they are no news';
+
+-- backends remember which calendars a resource has, and how they count
+CREATE TRIGGER guard
+	BEFORE INSERT OR UPDATE OR DELETE ON booking.calendar
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.calendar ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard_truncate
+	BEFORE TRUNCATE ON booking.calendar
+	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.calendar ENABLE ALWAYS TRIGGER guard_truncate;
+
+CREATE TRIGGER guard
+	BEFORE UPDATE OF settings ON booking.account
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_cached();
+ALTER TABLE booking.account ENABLE ALWAYS TRIGGER guard;
+
+/* ------------------------------------------------------------------------
+ * Synchronization: tables
+ * ------------------------------------------------------------------------ */
+
 CREATE TABLE booking.cursor (
 	calendar_id		bigint NOT NULL,
 	watermark		bigint NOT NULL DEFAULT 0,
@@ -107,7 +141,9 @@ CREATE TABLE booking.event (
 		(status IN ('confirmed', 'tentative', 'canceled', 'unknown')),
 	CONSTRAINT event_transparency_check CHECK (transparency IN ('opaque', 'transparent'))
 );
-CREATE INDEX event_busy_idx ON booking.event USING gist (calendar_id, during)
+-- an expression, so that no plan mistakes another index for this one
+CREATE INDEX event_busy_idx ON booking.event
+	USING gist ((calendar_id OPERATOR(pg_catalog.+) 0), during)
 	WHERE busy;
 CREATE INDEX event_marker_idx ON booking.event (marker) WHERE marker IS NOT NULL;
 CREATE INDEX event_intent_idx ON booking.event (intent_id) WHERE intent_id IS NOT NULL;
@@ -150,6 +186,8 @@ CREATE TABLE booking.conflict (
 );
 CREATE UNIQUE INDEX conflict_open_idx ON booking.conflict
 	(kind, intent_id, calendar_id, object) NULLS NOT DISTINCT
+	WHERE resolved_at IS NULL;
+CREATE INDEX conflict_calendar_idx ON booking.conflict (calendar_id)
 	WHERE resolved_at IS NULL;
 ALTER SEQUENCE booking.conflict_id_seq OWNED BY booking.conflict.conflict_id;
 COMMENT ON TABLE booking.conflict IS 'what a calendar and the ledger do not agree on; open until resolved_at is set';

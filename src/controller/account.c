@@ -23,6 +23,7 @@
 #include "ledger/site.h"
 #include "ledger/wake.h"
 #include "provider/provider.h"
+#include "store/conflict.h"
 #include "store/cursor.h"
 #include "store/store.h"
 
@@ -39,6 +40,7 @@ PG_FUNCTION_INFO_V1(booking_calendar_remove);
 static text *url_arg(FunctionCallInfo fcinfo, int n, const char *name);
 static text *remote_id_arg(FunctionCallInfo fcinfo, int n);
 static void check_settings(Jsonb *settings);
+static void check_busy_blocks(Jsonb *settings);
 static void check_size(Jsonb *value, const char *name);
 static char *check_credential(Jsonb *credential,
 							  const BookingCredentialType **type);
@@ -273,6 +275,7 @@ booking_calendar_remove(PG_FUNCTION_ARGS)
 				 errmsg("the calendar has operations that are not settled"),
 				 errdetail("Intents: %s.", text_to_cstring(open)),
 				 errhint("Wait for the worker, or see booking.recovery.")));
+	booking_store_conflicts_close(tenant, name, call.now);
 	booking_store_cursor_remove(tenant, name);
 	booking_store_calendar_remove(tenant, name);
 	audit(&call, "calendar_remove", tenant, "calendar", name);
@@ -364,6 +367,7 @@ check_settings(Jsonb *settings)
 				 errmsg("argument \"%s\" must be an object", "settings"),
 				 errhint("Give {} for none.")));
 	check_size(settings, "settings");
+	check_busy_blocks(settings);
 	iterator = JsonbIteratorInit(&settings->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
 	{
@@ -379,6 +383,31 @@ check_settings(Jsonb *settings)
 						 errhint("Settings can be read; give \"%s\" to booking_credential_put.",
 								 secrets[i])));
 	}
+}
+
+/*
+ * The one setting that every account knows: how much of a resource an event in
+ * one of the account's calendars takes.
+ */
+static void
+check_busy_blocks(Jsonb *settings)
+{
+	static const char *const words[] = {"all", "one", "none"};
+	JsonbValue	value;
+
+	if (getKeyJsonValueFromContainer(&settings->root, "busy_blocks", 11,
+									 &value) == NULL)
+		return;
+	for (int i = 0; value.type == jbvString && i < lengthof(words); i++)
+	{
+		if (value.val.string.len == strlen(words[i]) &&
+			memcmp(value.val.string.val, words[i], value.val.string.len) == 0)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("argument \"%s\" has an invalid \"%s\"", "settings", "busy_blocks"),
+			 errhint("Give \"all\" (an event takes all units of its resource), \"one\" or \"none\".")));
 }
 
 /*
@@ -495,9 +524,9 @@ demand_resource(text *tenant, const BookingCalendar *calendar)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("resource does not exist"),
 				 errhint("Create it with booking_resource_put first, and check the spelling.")));
+	booking_lock_resource(resource.resource_id, ExclusiveLock);
 	if (!booking_text_is(calendar->role, "write"))
 		return;
-	booking_lock_resource(resource.resource_id, ExclusiveLock);
 	writer = booking_store_calendar_writer(tenant, calendar->resource);
 	if (writer != NULL && booking_text_compare(writer, calendar->calendar) != 0)
 		ereport(ERROR,
@@ -508,18 +537,20 @@ demand_resource(text *tenant, const BookingCalendar *calendar)
 }
 
 /*
- * Take a write calendar off its resource.
+ * Take a calendar off its resource, under the lock that claims wait for.
  */
 static void
 detach_resource(text *tenant, const BookingCalendar *calendar)
 {
 	BookingResource resource;
 
-	if (calendar->resource == NULL || !booking_text_is(calendar->role, "write") ||
+	if (calendar->resource == NULL ||
 		!booking_store_resource_lookup(tenant, calendar->resource, &resource,
 									   NULL))
 		return;
 	booking_lock_resource(resource.resource_id, ExclusiveLock);
+	if (!booking_text_is(calendar->role, "write"))
+		return;
 	booking_store_resource_calendar(tenant, calendar->resource, NULL);
 }
 

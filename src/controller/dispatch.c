@@ -3,8 +3,9 @@
  * dispatch.c
  *	  carrying out operations
  *
- *	lease	one transaction: what is due becomes sending (or reconciling), with
- *			its id, its exact bytes and a mark of the attempt on disk
+ *	lease	one transaction: what is due becomes checking while its calendars
+ *			are read (fresh.c), then sending (or reconciling), with its id, its
+ *			exact bytes and a mark of the attempt on disk
  *	start	no transaction: the first request of each goes out
  *	...		no transaction: answers come, adapters ask for further requests
  *	apply	one transaction: outcomes are recorded
@@ -32,20 +33,20 @@
 #include "controller/confirm.h"
 #include "controller/credential.h"
 #include "controller/dispatch.h"
-#include "controller/event.h"
+#include "controller/fresh.h"
 #include "controller/limits.h"
 #include "controller/outcome.h"
-#include "controller/seal.h"
+#include "controller/prepare.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/state.h"
 #include "store/batch.h"
 
-/* memory of one operation: its bodies, and the answers of its requests */
-#define ARENA_LIMIT (16 * 1024 * 1024)
-
 /* operations leased in one transaction */
 #define LEASE_LIMIT 64
+
+/* operations whose calendars are being read */
+#define CHECK_LIMIT 1024
 
 /* operations that are leased together */
 typedef struct LeaseWork
@@ -56,23 +57,23 @@ typedef struct LeaseWork
 	int			nleased;		/* so far, the last in the list */
 } LeaseWork;
 
+static void lease_checked(BookingCall *call, int room);
+static void end_checks(const int64 *operation_ids, int count,
+					   const BookingLease *leases, int found);
 static void lease_together(BookingCall *call, const int64 *operation_ids,
 						   int count);
 static void lease_items(BookingCall *call, void *arg);
 static void lease_item(BookingCall *call, const BookingLease *lease,
 					   LeaseWork *work);
 static void give_back_last(LeaseWork *work);
-static void record_lease(BookingCall *call, const BookingLease *lease,
-						 BookingDispatch *dispatch, const char *state,
+static void record_lease(const BookingLease *lease, BookingDispatch *dispatch,
 						 BookingBatch *batch);
-static const char *lease_state(const BookingLease *lease);
-static BookingDispatch *make_dispatch(BookingCall *call,
-									  const BookingLease *lease, bool lookup);
-static bool fill_bodies(BookingCall *call, const BookingLease *lease,
-						BookingDispatch *dispatch);
-static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
-static const char *copy_string(BookingArena *arena, const char *string);
-static text *copy_text(BookingArena *arena, const char *string);
+static bool may_send(BookingCall *call, const BookingLease *lease,
+					 BookingBatch *batch);
+static bool unread(const BookingOperation *operation);
+static void fill_change(const BookingOperation *operation, const char *state,
+						BookingOperationChange *change);
+static bool to_be_dropped(const BookingLease *lease);
 static int	compare_dispatches(const void *a, const void *b);
 static void confirm_together(BookingCall *call, BookingDispatch **dispatches,
 							 int count);
@@ -100,6 +101,7 @@ void
 booking_dispatch_init(BookingHttpEngine *engine)
 {
 	http_engine = engine;
+	booking_fresh_init();
 	dlist_init(&leased);
 	dlist_init(&running);
 	dlist_init(&finished);
@@ -122,9 +124,12 @@ booking_dispatch_lease(BookingCall *call)
 	contended = false;
 	if (room <= 0)
 		return;
+	room += in_flight;
+	booking_fresh_sweep(call);
 	due = booking_store_operations_due(booking_call_hold_clock(),
-									   booking_load_full_accounts(), room,
-									   &found);
+									   booking_load_full_accounts(),
+									   booking_fresh_waiting() < CHECK_LIMIT,
+									   room - in_flight, &found);
 	operation_ids = palloc_array(int64, found + 1);
 	for (int i = 0; i < found; i++)
 	{
@@ -136,7 +141,71 @@ booking_dispatch_lease(BookingCall *call)
 	booking_lock_allow_waiting(true);
 	if (count > 0)
 		lease_together(call, operation_ids, count);
+	lease_checked(call, room - in_flight);
 	booking_lock_allow_waiting(true);
+}
+
+/*
+ * Lease those whose calendars are read, or cannot be.
+ */
+static void
+lease_checked(BookingCall *call, int room)
+{
+	List	   *ready;
+	int64	   *operation_ids;
+	BookingLease *leases;
+	ListCell   *cell;
+	int			found;
+	int			count = 0;
+
+	booking_fresh_look();
+	ready = booking_fresh_ready();
+	operation_ids = palloc_array(int64, list_length(ready) + 1);
+	foreach(cell, ready)
+	{
+		BookingFreshReady *check = lfirst(cell);
+
+		if (count < room && !booking_load_full(check->account_key))
+			operation_ids[count++] = check->operation_id;
+	}
+	if (count == 0)
+		return;
+	leases = booking_store_leases_read(operation_ids, count, &found);
+	end_checks(operation_ids, count, leases, found);
+	count = 0;
+	for (int i = 0; i < found; i++)
+	{
+		BookingIdentity identity;
+
+		identity.tenant = cstring_to_text(leases[i].operation.tenant);
+		identity.principal = cstring_to_text(leases[i].principal);
+		identity.intent = cstring_to_text(leases[i].intent);
+		if (try_lock_intents(&identity, leases[i].payload.supersedes))
+			operation_ids[count++] = leases[i].operation.operation_id;
+		else
+			contended = true;
+	}
+	if (count > 0)
+		lease_together(call, operation_ids, count);
+}
+
+/*
+ * Forget the checks of operations that are not among those found, because their
+ * calendar or account is gone.
+ */
+static void
+end_checks(const int64 *operation_ids, int count, const BookingLease *leases,
+		   int found)
+{
+	for (int i = 0; i < count; i++)
+	{
+		bool		known = false;
+
+		for (int j = 0; j < found && !known; j++)
+			known = leases[j].operation.operation_id == operation_ids[i];
+		if (!known)
+			booking_fresh_end(operation_ids[i]);
+	}
 }
 
 /*
@@ -154,6 +223,7 @@ lease_together(BookingCall *call, const int64 *operation_ids, int count)
 		return;
 	while (work.nleased > 0)
 		give_back_last(&work);
+	booking_fresh_undo(operation_ids, count);
 	if (met_a_lock(error) && count == 1)
 		return;
 	if (count > 1)
@@ -163,6 +233,7 @@ lease_together(BookingCall *call, const int64 *operation_ids, int count)
 		return;
 	}
 
+	booking_fresh_abort(operation_ids[0]);
 	ereport(LOG,
 			(errmsg("booking: operation " INT64_FORMAT " could not begin: %s",
 					operation_ids[0], error->message)));
@@ -180,6 +251,7 @@ lease_together(BookingCall *call, const int64 *operation_ids, int count)
 void
 booking_dispatch_start(void)
 {
+	booking_fresh_commit();
 	while (!dlist_is_empty(&leased))
 	{
 		BookingDispatch *dispatch = dlist_container(BookingDispatch, node,
@@ -200,6 +272,7 @@ booking_dispatch_forget(void)
 {
 	dlist_iter	iter;
 
+	booking_fresh_abort(0);
 	while (!dlist_is_empty(&leased))
 		free_dispatch(dlist_container(BookingDispatch, node,
 									  dlist_pop_head_node(&leased)));
@@ -408,37 +481,96 @@ lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
 {
 	const BookingOperation *operation = &lease->operation;
 	bool		lookup = strcmp(operation->state, "unknown") == 0;
-	const char *state;
 	BookingDispatch *dispatch;
 
-	if (!lookup && strcmp(operation->state, "waiting") != 0)
-		return;
-	state = lookup ? "reconciling" : lease_state(lease);
-	if (strcmp(state, "dropped") == 0)
+	if (!lookup && to_be_dropped(lease))
 	{
+		booking_fresh_end(operation->operation_id);
 		booking_store_operation_drop(operation->operation_id, call->now);
 		return;
 	}
-	if (operation->tries >= booking_max_attempts)
+	if (operation->tries >= booking_max_attempts && !unread(operation))
 	{
+		booking_fresh_end(operation->operation_id);
 		booking_outcome_give_up(call, operation);
 		return;
 	}
+	if (!lookup && !may_send(call, lease, work->batch))
+		return;
 	if (booking_load_full(psprintf("%s\n%s", operation->tenant, operation->account)))
 		return;
-	dispatch = make_dispatch(call, lease, lookup);
+	dispatch = booking_prepare_dispatch(call, lease, lookup);
 	dlist_push_tail(&leased, &dispatch->node);
+	in_flight++;
 	work->nleased++;
+	booking_fresh_end(operation->operation_id);
 	dispatch->provider->start(&dispatch->task, &dispatch->request);
 	if (dispatch->request.method != NULL)
 	{
-		record_lease(call, lease, dispatch, state, work->batch);
+		record_lease(lease, dispatch, work->batch);
 		return;
 	}
 	/* nothing is to be asked: this is no attempt, and has its outcome */
 	booking_outcome_apply(call, operation, lookup, &dispatch->task.outcome,
 						  dispatch->provider);
 	give_back_last(work);
+}
+
+/*
+ * Do the calendars allow an operation to be sent now?  If not, what follows
+ * from it is recorded.
+ */
+static bool
+may_send(BookingCall *call, const BookingLease *lease, BookingBatch *batch)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingFreshVerdict verdict;
+	BookingOutcome gone = {BOOKING_OUTCOME_CALENDAR_GONE};
+
+	booking_fresh_judge(call, lease, &verdict);
+	switch (verdict.freshness)
+	{
+		case BOOKING_FRESH:
+			return true;
+
+		case BOOKING_FRESH_ASKED:
+			fill_change(operation, "checking",
+						&batch->changes[batch->nchanges++]);
+			break;
+
+		case BOOKING_FRESH_WAITS:
+			break;
+
+		case BOOKING_FRESH_UNREAD:
+			booking_fresh_end(operation->operation_id);
+			booking_outcome_unread(call, operation, verdict.message);
+			break;
+
+		case BOOKING_FRESH_GONE:
+			booking_fresh_end(operation->operation_id);
+			gone.problem = "calendar_gone";
+			gone.message = verdict.message;
+			gone.retry_after = -1;
+			booking_outcome_apply(call, operation, false, &gone,
+								  booking_provider_find(lease->provider));
+			break;
+
+		case BOOKING_FRESH_STALE:
+			booking_fresh_end(operation->operation_id);
+			booking_outcome_stale(call, operation, verdict.detail);
+			break;
+	}
+	return false;
+}
+
+/*
+ * Has an operation been put off because its calendars could not be read?
+ */
+static bool
+unread(const BookingOperation *operation)
+{
+	return operation->problem != NULL &&
+		strcmp(operation->problem, BOOKING_PROBLEM_UNREAD) == 0;
 }
 
 /*
@@ -460,8 +592,8 @@ give_back_last(LeaseWork *work)
  * the attempt, and the state of its intent.
  */
 static void
-record_lease(BookingCall *call, const BookingLease *lease,
-			 BookingDispatch *dispatch, const char *state, BookingBatch *batch)
+record_lease(const BookingLease *lease, BookingDispatch *dispatch,
+			 BookingBatch *batch)
 {
 	const BookingOperation *operation = &lease->operation;
 	BookingOperationChange change = {0};
@@ -469,15 +601,10 @@ record_lease(BookingCall *call, const BookingLease *lease,
 	BookingIntentChange intent = {operation->intent_id};
 	bool		canceling = strcmp(lease->intent_state, "canceling") == 0;
 
-	change.operation_id = operation->operation_id;
-	change.from = operation->state;
-	change.state = state;
-	change.next_at = operation->next_at;
-	change.epoch = operation->epoch + (dispatch->lookup ? 0 : 1);
-	change.tries = operation->tries;
-	change.uncertain = operation->uncertain;
-	change.problem = operation->problem;
-	change.message = operation->message;
+	fill_change(operation, dispatch->lookup ? "reconciling" : "sending", &change);
+	change.epoch += dispatch->lookup ? 0 : 1;
+	if (unread(operation))
+		change.tries = 0;
 	if (operation->body == NULL && dispatch->job.body != NULL)
 		change.body = (bytea *) cstring_to_text_with_len(dispatch->job.body,
 														 dispatch->job.body_len);
@@ -498,168 +625,41 @@ record_lease(BookingCall *call, const BookingLease *lease,
 }
 
 /*
- * What a waiting operation becomes when it is due.
- */
-static const char *
-lease_state(const BookingLease *lease)
-{
-	text	   *name = cstring_to_text(lease->intent_state);
-	BookingState state = booking_state_of(name);
-	bool		cancel = strcmp(lease->operation.kind, "cancel") == 0;
-
-	if (state == BOOKING_STATE_CANCELED)
-		return "dropped";
-	if (state == BOOKING_STATE_CANCELING && !cancel &&
-		!lease->operation.uncertain && lease->operation.epoch == 0)
-		return "dropped";
-	return "sending";
-}
-
-/*
- * Everything a job needs, copied out of the transaction.  Raises an error when
- * it cannot be made; then the operation is not begun.
- */
-static BookingDispatch *
-make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
-{
-	const BookingOperation *operation = &lease->operation;
-	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
-	BookingDispatch *dispatch = arena != NULL ?
-		booking_arena_alloc(arena, sizeof(BookingDispatch)) : NULL;
-	BookingJob *job;
-
-	if (dispatch == NULL)
-	{
-		booking_arena_free(arena);
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	}
-	memset(dispatch, 0, sizeof(*dispatch));
-	dispatch->arena = arena;
-	dispatch->operation_id = operation->operation_id;
-	dispatch->lookup = lookup;
-	dispatch->task.job = &dispatch->job;
-	dispatch->task.arena = arena;
-	dispatch->provider = booking_provider_find(lease->provider);
-	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
-														operation->account));
-	copy_intents(lease, dispatch);
-	job = &dispatch->job;
-	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
-		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
-		BOOKING_JOB_CANCEL;
-	job->kind = lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
-	job->base_url = copy_string(arena, lease->base_url);
-	job->collection = copy_string(arena, lease->remote_id);
-	job->event_id = copy_string(arena, operation->event_id);
-	job->href = copy_string(arena, operation->href);
-	job->etag = copy_string(arena, operation->etag);
-	job->wanted = &dispatch->wanted;
-
-	if (dispatch->provider == NULL || lease->secret == NULL ||
-		!booking_auth_fill(&dispatch->auth, lease->secret, lease->sealed,
-						   booking_seal_context(cstring_to_text(operation->tenant),
-												cstring_to_text(operation->account)),
-						   arena) ||
-		!fill_bodies(call, lease, dispatch) || booking_arena_failed(arena))
-	{
-		booking_auth_wipe(&dispatch->auth);
-		booking_arena_free(arena);
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("the request could not be made"),
-				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
-	}
-	dispatch->load = booking_load_take(dispatch->account_key,
-									   dispatch->provider->max_in_flight);
-	in_flight++;
-	return dispatch;
-}
-
-/*
- * The event that is wanted, the one that was left there last, and the exact
- * bytes to store: those of an earlier try, or made now.  Returns whether the
- * provider can express it.
- */
-static bool
-fill_bodies(BookingCall *call, const BookingLease *lease,
-			BookingDispatch *dispatch)
-{
-	const bytea *stored = lease->operation.body;
-	const bytea *previous = lease->previous_body;
-	BookingJob *job = &dispatch->job;
-	char	   *body = NULL;
-
-	if (!booking_wanted_event(lease, dispatch->arena, &dispatch->wanted))
-		return false;
-	if (previous != NULL)
-	{
-		if (!dispatch->provider->read_body(VARDATA_ANY(previous),
-										   VARSIZE_ANY_EXHDR(previous),
-										   dispatch->arena, &dispatch->previous))
-			return false;
-		job->previous = &dispatch->previous;
-		if (job->looked_up == BOOKING_JOB_CANCEL)
-			job->wanted = job->previous;
-	}
-	if (job->looked_up == BOOKING_JOB_CANCEL)
-		return true;
-	if (stored != NULL)
-	{
-		job->body_len = VARSIZE_ANY_EXHDR(stored);
-		job->body = booking_arena_copy(dispatch->arena, VARDATA_ANY(stored),
-									   job->body_len);
-		return true;
-	}
-	if (!dispatch->provider->write_body(&dispatch->wanted,
-										booking_unix_microseconds(call->now),
-										dispatch->arena, &body, &job->body_len))
-		return false;
-	job->body = body;
-	return true;
-}
-
-/*
- * The identities of the intents whose locks the outcome takes.
+ * A change of an operation's state that leaves all else as it is.
  */
 static void
-copy_intents(const BookingLease *lease, BookingDispatch *dispatch)
+fill_change(const BookingOperation *operation, const char *state,
+			BookingOperationChange *change)
 {
-	BookingArena *arena = dispatch->arena;
-	text	   *supersedes = lease->payload.supersedes;
-
-	dispatch->identity.tenant = copy_text(arena, lease->operation.tenant);
-	dispatch->identity.principal = copy_text(arena, lease->principal);
-	dispatch->identity.intent = copy_text(arena, lease->intent);
-	if (supersedes != NULL)
-		dispatch->supersedes = copy_text(arena, text_to_cstring(supersedes));
+	memset(change, 0, sizeof(*change));
+	change->operation_id = operation->operation_id;
+	change->from = operation->state;
+	change->state = state;
+	change->next_at = operation->next_at;
+	change->epoch = operation->epoch;
+	change->tries = operation->tries;
+	change->uncertain = operation->uncertain;
+	change->problem = operation->problem;
+	change->message = operation->message;
 }
 
 /*
- * A copy of a string in an arena, NULL for NULL.
+ * Is an operation not wanted any more that was never sent, or not to be sent
+ * because somebody has settled it?  (The latter is not changed by a drop.)
  */
-static const char *
-copy_string(BookingArena *arena, const char *string)
+static bool
+to_be_dropped(const BookingLease *lease)
 {
-	return string == NULL ? NULL :
-		booking_arena_copy(arena, string, strlen(string));
-}
+	const BookingOperation *operation = &lease->operation;
+	BookingState state = booking_state_of(cstring_to_text(lease->intent_state));
 
-/*
- * A text in an arena.
- */
-static text *
-copy_text(BookingArena *arena, const char *string)
-{
-	size_t		len = strlen(string);
-	text	   *copy = booking_arena_alloc(arena, VARHDRSZ + len);
-
-	if (copy == NULL)
-		return NULL;
-	SET_VARSIZE(copy, VARHDRSZ + len);
-	memcpy(VARDATA(copy), string, len);
-	return copy;
+	if (strcmp(operation->state, "waiting") != 0 &&
+		strcmp(operation->state, "checking") != 0)
+		return true;
+	return state == BOOKING_STATE_CANCELED ||
+		(state == BOOKING_STATE_CANCELING &&
+		 strcmp(operation->kind, "cancel") != 0 && !operation->uncertain &&
+		 operation->epoch == 0);
 }
 
 /*

@@ -23,10 +23,12 @@
 #include "ledger/claim.h"
 #include "ledger/detail.h"
 #include "ledger/lock.h"
+#include "ledger/propose.h"
 #include "ledger/site.h"
 #include "ledger/state.h"
 #include "ledger/want.h"
 #include "store/account.h"
+#include "store/conflict.h"
 #include "store/store.h"
 
 #define BACKOFF_FIRST_SECS 1
@@ -361,8 +363,11 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 					  "present", intent->detail);
 	}
 	else if (state != BOOKING_STATE_CANCELED)
+	{
 		change_intent(call, intent, "committed", "created", "confirmed",
 					  "present", NULL);
+		booking_store_overlaps_of_intents(&intent->intent_id, 1, call->now);
+	}
 }
 
 /*
@@ -427,6 +432,60 @@ booking_outcome_resend(BookingCall *call, const BookingOperation *operation,
 		change_intent(call, intent, "committed", settled ? "approved" : "unknown",
 					  settled ? "not_attempted" : "pending_reconciliation",
 					  "absent", settled ? NULL : intent->detail);
+}
+
+/*
+ * What was decided is not so any more, and nothing was sent, or it is proven
+ * that it did not arrive: free what the intent held, and ask for another
+ * proposal.  A predecessor stands unchanged.
+ */
+void
+booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
+					  Jsonb *detail)
+{
+	BookingIdentity identity;
+	BookingIntent *intent = intent_of(operation, &identity);
+	BookingOutcome outcome = {BOOKING_OUTCOME_REJECTED};
+
+	outcome.problem = "calendar_changed";
+	change_operation(call, operation, &outcome, "dropped");
+	lock_resources(&identity, intent->payload.resources,
+				   intent->payload.nresources, ShareLock);
+	booking_store_reservation_delete(intent->intent_id);
+	booking_propose_keep(call, intent);
+	booking_store_proposal_decide(intent->intent_id, intent->version, "lapsed",
+								  NULL, call->role,
+								  cstring_to_text("calendar_changed"),
+								  call->now);
+	change_intent(call, intent, "needs_proposal", "needs_proposal",
+				  "not_attempted",
+				  booking_state_of(intent->state) == BOOKING_STATE_UNKNOWN ?
+				  "absent" : NULL, detail);
+}
+
+/*
+ * The calendars could not be read: nothing is sent, and they are read again
+ * later.  However often that happens, the operation is not given up, since it
+ * is none of its doing.
+ */
+void
+booking_outcome_unread(BookingCall *call, const BookingOperation *operation,
+					   const char *message)
+{
+	BookingOutcome outcome = {BOOKING_OUTCOME_NOT_EXECUTED};
+	BookingOperationChange change = {0};
+
+	change.operation_id = operation->operation_id;
+	change.from = operation->state;
+	change.state = "waiting";
+	change.next_at = backoff(operation, &outcome);
+	change.epoch = operation->epoch;
+	change.tries = operation->tries + 1;
+	change.uncertain = operation->uncertain;
+	change.problem = BOOKING_PROBLEM_UNREAD;
+	change.message = message;
+	change.now = call->now;
+	booking_store_operation_change(&change);
 }
 
 /*
@@ -658,6 +717,7 @@ move_reservation(const BookingIntent *intent, const BookingIntent *predecessor,
 	wish.start = payload->start;
 	wish.end = payload->end;
 	wish.units = payload->units;
+	wish.heedless = true;		/* the event is there already */
 	wish.mode = ExclusiveLock;
 	if (booking_capacity_reserve(&wish, &collision))
 		return;

@@ -15,6 +15,9 @@
 #include "provider/provider.h"
 #include "store/operation.h"
 
+/* problem of an operation whose calendars cannot be read for now */
+#define BOOKING_PROBLEM_UNREAD "calendar_unread"
+
 extern void booking_outcome_apply(BookingCall *call,
 								  const BookingOperation *operation,
 								  bool lookup, const BookingOutcome *outcome,
@@ -30,5 +33,11 @@ extern void booking_outcome_reject(BookingCall *call,
 extern void booking_outcome_resend(BookingCall *call,
 								   const BookingOperation *operation,
 								   TimestampTz next_at, bool settled);
+extern void booking_outcome_stale(BookingCall *call,
+								  const BookingOperation *operation,
+								  Jsonb *detail);
+extern void booking_outcome_unread(BookingCall *call,
+								   const BookingOperation *operation,
+								   const char *message);
 
 #endif							/* BOOKING_OUTCOME_H */

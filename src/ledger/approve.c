@@ -23,6 +23,7 @@
 #include "ledger/claim.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
+#include "ledger/drift.h"
 #include "ledger/state.h"
 #include "store/store.h"
 
@@ -38,6 +39,8 @@ static bool same_eyes(const BookingCall *call, const BookingRequest *request,
 static void approve(BookingCall *call, const BookingRequest *request,
 					const BookingView *view, Jsonb *evidence,
 					BookingResult *result);
+static bool hold(const BookingRequest *request, const BookingView *view,
+				 const BookingProposal *proposal, Jsonb **collision);
 static void lapse(BookingCall *call, const BookingRequest *request,
 				  const BookingView *view, const char *proposal_state,
 				  text *reason, Jsonb *detail, BookingResult *result);
@@ -221,6 +224,7 @@ approve(BookingCall *call, const BookingRequest *request,
 	BookingPayload current = intent->payload;
 	BookingProposal *proposal;
 	BookingIntentChange change = {0};
+	Jsonb	   *drift;
 	Jsonb	   *detail;
 
 	proposal = booking_store_proposal_read(intent->intent_id, intent->version);
@@ -236,13 +240,11 @@ approve(BookingCall *call, const BookingRequest *request,
 		return;
 	}
 
-	/* whatever comes of it, its hold has ended */
-	booking_store_reservation_delete(intent->intent_id);
-	if (!booking_claim_hold(view, &request->identity, &intent->payload,
-							intent->intent_id, ExclusiveLock, false, &detail))
+	drift = booking_drift_read(request->identity.tenant, proposal);
+	if (!hold(request, view, proposal, &detail))
 	{
 		lapse(call, request, view, "lapsed", cstring_to_text("capacity"),
-			  detail, result);
+			  booking_drift_explain(detail, drift), result);
 		return;
 	}
 
@@ -252,6 +254,7 @@ approve(BookingCall *call, const BookingRequest *request,
 	if (strcmp(change.state, "approved") == 0)
 		change.remote = "not_attempted";
 	change.receipt = intent->receipt == NULL ? booking_claim_receipt() : NULL;
+	change.detail = drift;
 	change.role = call->role;
 	change.now = call->now;
 	booking_store_intent_change(&change);
@@ -262,11 +265,30 @@ approve(BookingCall *call, const BookingRequest *request,
 						 intent->intent_id);
 	audit_decision(call, request, intent, "approve", NULL, evidence);
 
-	booking_decide_mutation(result, intent, "committed", change.state, NULL);
+	booking_decide_mutation(result, intent, "committed", change.state, drift);
 	if (change.remote != NULL)
 		result->remote = cstring_to_text(change.remote);
 	if (change.receipt != NULL)
 		result->receipt = change.receipt;
+}
+
+/*
+ * Hold what a proposal wants, unless calendars of attendees say something new.
+ * Whatever comes of it, its own hold has ended.
+ */
+static bool
+hold(const BookingRequest *request, const BookingView *view,
+	 const BookingProposal *proposal, Jsonb **collision)
+{
+	const BookingIntent *intent = view->intent;
+
+	booking_store_reservation_delete(intent->intent_id);
+	*collision = booking_drift_overlap(request->identity.tenant, proposal,
+									   intent->intent_id,
+									   booking_view_predecessor_id(view));
+	return *collision == NULL &&
+		booking_claim_hold(view, &request->identity, &intent->payload,
+						   intent->intent_id, ExclusiveLock, false, collision);
 }
 
 /*

@@ -23,6 +23,7 @@
 
 #include "compat.h"
 #include "ledger/args.h"
+#include "ledger/busy.h"
 #include "ledger/call.h"
 #include "ledger/capacity.h"
 #include "ledger/detail.h"
@@ -53,6 +54,10 @@ typedef struct Segment
 	int32		units;
 } Segment;
 
+static bool refused_outright(const BookingWish *wish, Jsonb **collision);
+static bool reserve(const BookingWish *wish, Jsonb **collision);
+static void occupied(const BookingWish *wish, const BookingResource *resource,
+					 TimestampTz *start, TimestampTz *end);
 static int	segments_beside(const BookingWish *wish,
 							const BookingResource *resource, int64 beside,
 							Segment *segments);
@@ -79,6 +84,9 @@ static void delete_expired(const BookingReservation *rows, int count,
 						   TimestampTz now);
 static int	compare_rows(const void *a, const void *b);
 static BookingSpan *spans_of(const BookingReservation *rows, int count);
+static Jsonb *collision_of(const BookingWish *wish,
+						   const BookingResource *resource, const Plan *plan,
+						   const BookingSpan *span);
 static Jsonb *collision_detail(const BookingResource *resource, int32 units,
 							   const BookingSpan *span);
 
@@ -102,18 +110,37 @@ booking_capacity_lock_mode(const BookingResource **resources, int nresources)
 bool
 booking_capacity_reserve(const BookingWish *wish, Jsonb **collision)
 {
-	TimestampTz now = booking_call_hold_clock();
-	Plan	   *plans;
+	return !refused_outright(wish, collision) && reserve(wish, collision);
+}
 
+/*
+ * Is a wish refused whatever else is held: because of its size, or of what is
+ * in calendars?
+ */
+static bool
+refused_outright(const BookingWish *wish, Jsonb **collision)
+{
 	for (int i = 0; i < wish->nresources; i++)
 	{
 		if (!wish->override && wish->units > wish->resources[i]->capacity)
 		{
 			*collision = booking_capacity_exceeded(wish->resources[i],
 												   wish->units);
-			return false;
+			return true;
 		}
 	}
+	*collision = booking_busy_collision(wish);
+	return *collision != NULL;
+}
+
+/*
+ * Hold the units of a wish that is not refused outright.
+ */
+static bool
+reserve(const BookingWish *wish, Jsonb **collision)
+{
+	TimestampTz now = booking_call_hold_clock();
+	Plan	   *plans;
 
 	if (wish->mode == ShareLock)
 		return reserve_first_lane(wish, collision);
@@ -147,24 +174,26 @@ booking_capacity_reserve_beside(const BookingWish *wish, int64 beside,
 	BookingWish part = *wish;
 	int			piece = 0;
 
+	/* the whole time, not only what is held in addition */
+	if (refused_outright(wish, collision))
+		return false;
+
 	part.nresources = 1;
+	part.widened = true;
 	for (int i = 0; i < wish->nresources; i++)
 	{
-		BookingResource bare = *wish->resources[i];
-		const BookingResource *resources[1] = {&bare};
 		Segment		segments[3];
 		int			nsegments;
 
 		nsegments = segments_beside(wish, wish->resources[i], beside, segments);
-		bare.buffer_before = bare.buffer_after = 0; /* in the segments */
-		part.resources = resources;
+		part.resources = &wish->resources[i];
 		for (int j = 0; j < nsegments; j++)
 		{
 			part.start = segments[j].start;
 			part.end = segments[j].end;
 			part.units = segments[j].units;
 			part.first_piece = piece;
-			if (!booking_capacity_reserve(&part, collision))
+			if (!reserve(&part, collision))
 			{
 				booking_store_reservation_delete(wish->intent_id);
 				return false;
@@ -173,6 +202,22 @@ booking_capacity_reserve_beside(const BookingWish *wish, int64 beside,
 		}
 	}
 	return true;
+}
+
+/*
+ * What a wish takes of a resource.
+ */
+static void
+occupied(const BookingWish *wish, const BookingResource *resource,
+		 TimestampTz *start, TimestampTz *end)
+{
+	if (!wish->widened)
+		booking_capacity_occupied(resource, wish->start, wish->end, start, end);
+	else
+	{
+		*start = wish->start;
+		*end = wish->end;
+	}
 }
 
 /*
@@ -218,6 +263,42 @@ segments_beside(const BookingWish *wish, const BookingResource *resource,
 			Min(end, held_end), wish->units - held};
 	}
 	return count;
+}
+
+/*
+ * What in calendars makes too much of what a wish holds already; NULL if nothing
+ * does.  More than the capacity may be held on purpose: only an event is blamed.
+ */
+Jsonb *
+booking_capacity_overrun(const BookingWish *wish)
+{
+	TimestampTz now = booking_call_hold_clock();
+	Jsonb	   *collision = booking_busy_collision(wish);
+
+	for (int i = 0; i < wish->nresources && collision == NULL; i++)
+	{
+		const BookingResource *resource = wish->resources[i];
+		BookingReservation *rows;
+		BookingSpan *spans;
+		TimestampTz start;
+		TimestampTz end;
+		int			nrows;
+		int			count;
+
+		if (!booking_busy_counts_units(resource))
+			continue;
+		occupied(wish, resource, &start, &end);
+		rows = live_rows(resource->resource_id, start, end, 0, now, &nrows);
+		spans = booking_busy_join(wish, resource, spans_of(rows, nrows), nrows,
+								  &count);
+		spans = booking_lanes_above(spans, count, resource->capacity, &count);
+		for (int j = 0; j < count && collision == NULL; j++)
+		{
+			if (spans[j].start < end && spans[j].end > start)
+				collision = booking_busy_units_collision(wish, resource, &spans[j]);
+		}
+	}
+	return collision;
 }
 
 /*
@@ -359,7 +440,7 @@ reserve_first_lane(const BookingWish *wish, Jsonb **collision)
 	TimestampTz end;
 	BookingReservationRow row = {0};
 
-	booking_capacity_occupied(resource, wish->start, wish->end, &start, &end);
+	occupied(wish, resource, &start, &end);
 	row.intent_id = wish->intent_id;
 	row.resource_id = resource->resource_id;
 	row.occupied = booking_range_make(start, end);
@@ -421,11 +502,12 @@ static bool
 plan_resource(const BookingWish *wish, const BookingResource *resource,
 			  Plan *plan, Jsonb **collision)
 {
+	BookingSpan *taken;
 	BookingSpan *spans;
+	int			ntaken;
 	int			nspans;
 
-	booking_capacity_occupied(resource, wish->start, wish->end,
-							  &plan->start, &plan->end);
+	occupied(wish, resource, &plan->start, &plan->end);
 	plan->clear_start = plan->start;
 	plan->clear_end = plan->end;
 	plan->rows = live_rows(resource->resource_id, plan->start, plan->end,
@@ -444,11 +526,13 @@ plan_resource(const BookingWish *wish, const BookingResource *resource,
 		return true;
 	}
 
-	spans = booking_lanes_above(spans_of(plan->rows, plan->nrows), plan->nrows,
-								resource->capacity - wish->units, &nspans);
+	taken = booking_busy_join(wish, resource, spans_of(plan->rows, plan->nrows),
+							  plan->nrows, &ntaken);
+	spans = booking_lanes_above(taken, ntaken, resource->capacity - wish->units,
+								&nspans);
 	if (nspans > 0)
 	{
-		*collision = collision_detail(resource, wish->units, &spans[0]);
+		*collision = collision_of(wish, resource, plan, &spans[0]);
 		return false;
 	}
 
@@ -674,6 +758,24 @@ spans_of(const BookingReservation *rows, int count)
 		spans[i].end = rows[i].end;
 	}
 	return spans;
+}
+
+/*
+ * What was in the way: other bookings, or, if they leave room, an event.
+ */
+static Jsonb *
+collision_of(const BookingWish *wish, const BookingResource *resource,
+			 const Plan *plan, const BookingSpan *span)
+{
+	Jsonb	   *detail = NULL;
+	int			nspans;
+
+	booking_lanes_above(spans_of(plan->rows, plan->nrows), plan->nrows,
+						resource->capacity - wish->units, &nspans);
+	if (nspans == 0)
+		detail = booking_busy_units_collision(wish, resource, span);
+	return detail != NULL ? detail :
+		collision_detail(resource, wish->units, span);
 }
 
 /*

@@ -31,6 +31,9 @@ typedef struct BookingWish
 	const TimestampTz *hold_until;	/* NULL: a booking and no hold */
 	bool		override;		/* beyond the capacity on purpose */
 	int64		replaces;		/* intent whose rows give way, 0 none */
+	int64		predecessor;	/* intent whose event becomes this one's, 0 none */
+	bool		widened;		/* start and end contain the buffers */
+	bool		heedless;		/* whatever calendars say */
 	LOCKMODE	mode;
 } BookingWish;
 
@@ -43,6 +46,7 @@ extern bool booking_capacity_reserve(const BookingWish *wish,
 									 Jsonb **collision);
 extern bool booking_capacity_reserve_beside(const BookingWish *wish,
 											int64 beside, Jsonb **collision);
+extern Jsonb *booking_capacity_overrun(const BookingWish *wish);
 extern Jsonb *booking_capacity_exceeded(const BookingResource *resource,
 										int32 units);
 extern void booking_capacity_lower(const BookingResource *resource,

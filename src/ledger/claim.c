@@ -23,6 +23,7 @@
 #include "ledger/claim.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
+#include "ledger/drift.h"
 #include "ledger/propose.h"
 #include "ledger/state.h"
 #include "ledger/want.h"
@@ -163,6 +164,7 @@ booking_claim_hold(const BookingView *view, const BookingIdentity *identity,
 	wish.end = payload->end;
 	wish.units = payload->units;
 	wish.override = override;
+	wish.predecessor = booking_view_predecessor_id(view);
 	wish.mode = mode;
 
 	if (predecessor != NULL &&
@@ -208,14 +210,18 @@ booking_claim_follow(const BookingCall *call, const BookingView *view,
 		if (!booking_want_update(call, intent_id, predecessor->intent_id,
 								 calendar))
 			booking_want_create(call, identity, intent_id, calendar);
-		return;
 	}
-
-	if (predecessor != NULL)
-		booking_claim_end_predecessor(call, predecessor, identity->intent,
-									  booking_want_cancel(call, predecessor));
+	else
+	{
+		if (predecessor != NULL)
+			booking_claim_end_predecessor(call, predecessor, identity->intent,
+										  booking_want_cancel(call, predecessor));
+		if (calendar != NULL)
+			booking_want_create(call, identity, intent_id, calendar);
+	}
 	if (calendar != NULL)
-		booking_want_create(call, identity, intent_id, calendar);
+		booking_drift_note_known(identity->tenant, payload, intent_id,
+								 booking_view_predecessor_id(view));
 }
 
 /*

@@ -95,6 +95,43 @@ booking_detail_words(BookingDetail *detail, const char *key,
 }
 
 /*
+ * Add an array of integers.
+ */
+void
+booking_detail_integers(BookingDetail *detail, const char *key,
+						const int64 *values, int count)
+{
+	push_string(detail, WJB_KEY, key, strlen(key));
+	pushJsonbValue(&detail->state, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	number;
+
+		number.type = jbvNumeric;
+		number.val.numeric = int64_to_numeric(values[i]);
+		pushJsonbValue(&detail->state, WJB_ELEM, &number);
+	}
+	pushJsonbValue(&detail->state, WJB_END_ARRAY, NULL);
+}
+
+/*
+ * Add all members of an object.  What is added later under the same key wins.
+ */
+void
+booking_detail_members(BookingDetail *detail, Jsonb *object)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&object->root);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY || token == WJB_VALUE)
+			pushJsonbValue(&detail->state, token, &value);
+	}
+}
+
+/*
  * Begin an object within the object; it must be ended.
  */
 void

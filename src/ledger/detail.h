@@ -33,6 +33,9 @@ extern void booking_detail_instant(BookingDetail *detail, const char *key,
 								   TimestampTz value);
 extern void booking_detail_words(BookingDetail *detail, const char *key,
 								 const char *const *words, int count);
+extern void booking_detail_integers(BookingDetail *detail, const char *key,
+									const int64 *values, int count);
+extern void booking_detail_members(BookingDetail *detail, Jsonb *object);
 extern void booking_detail_object(BookingDetail *detail, const char *key);
 extern void booking_detail_object_end(BookingDetail *detail);
 extern Jsonb *booking_detail_end(BookingDetail *detail);

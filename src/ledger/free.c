@@ -20,6 +20,7 @@
 #include "compat.h"
 #include "ledger/access.h"
 #include "ledger/args.h"
+#include "ledger/busy.h"
 #include "ledger/capacity.h"
 #include "ledger/lanes.h"
 #include "ledger/view.h"
@@ -30,9 +31,14 @@ PG_FUNCTION_INFO_V1(booking_free);
 /* windows returned at most, so that a tiny step cannot fill the disk */
 #define FREE_MAX_WINDOWS 100000
 
-static BookingSpan *free_windows(const BookingResource *resource,
+static BookingSpan *free_windows(text *tenant, const BookingResource *resource,
 								 const BookingSpan *within, int32 units,
 								 int *count);
+static BookingSpan *full_spans(text *tenant, const BookingResource *resource,
+							   const BookingSpan *within, int32 units,
+							   int *count);
+static BookingSpan *join(const BookingSpan *a, int na, const BookingSpan *b,
+						 int nb);
 static BookingSpan *intersect(const BookingSpan *a, int na,
 							  const BookingSpan *b, int nb, int *count);
 static void return_windows(ReturnSetInfo *rsinfo, const BookingSpan *windows,
@@ -81,7 +87,8 @@ booking_free(PG_FUNCTION_ARGS)
 	for (int i = 0; i < view.nresources; i++)
 	{
 		int			nfree;
-		BookingSpan *free = free_windows(&view.resources[i], &within,
+		BookingSpan *free = free_windows(request.identity.tenant,
+										 &view.resources[i], &within,
 										 payload.units, &nfree);
 
 		windows = intersect(windows, count, free, nfree, &count);
@@ -97,41 +104,22 @@ booking_free(PG_FUNCTION_ARGS)
  * must not reach beyond the years that can be booked.
  */
 static BookingSpan *
-free_windows(const BookingResource *resource, const BookingSpan *within,
-			 int32 units, int *count)
+free_windows(text *tenant, const BookingResource *resource,
+			 const BookingSpan *within, int32 units, int *count)
 {
-	TimestampTz now = booking_call_hold_clock();
 	TimestampTz start = Max(within->start,
 							BOOKING_FIRST_INSTANT + resource->buffer_before);
 	TimestampTz last = Min(within->end,
 						   BOOKING_INSTANT_LIMIT - 1 - resource->buffer_after);
-	BookingReservation *rows;
-	BookingSpan *taken;
 	BookingSpan *full;
 	BookingSpan *free;
-	int			nrows;
-	int			ntaken = 0;
 	int			nfull;
 
 	*count = 0;
 	if (units > resource->capacity)
 		return NULL;
 
-	rows = booking_store_reservation_overlap(resource->resource_id,
-											 within->start - resource->buffer_before,
-											 within->end + resource->buffer_after,
-											 &nrows);
-	taken = palloc0_array(BookingSpan, nrows + 1);
-	for (int i = 0; i < nrows; i++)
-	{
-		if (booking_reservation_expired(&rows[i], now))
-			continue;
-		taken[ntaken].start = rows[i].start;
-		taken[ntaken++].end = rows[i].end;
-	}
-	full = booking_lanes_above(taken, ntaken, resource->capacity - units,
-							   &nfull);
-
+	full = full_spans(tenant, resource, within, units, &nfull);
 	free = palloc0_array(BookingSpan, nfull + 1);
 	for (int i = 0; i <= nfull; i++)
 	{
@@ -147,6 +135,58 @@ free_windows(const BookingResource *resource, const BookingSpan *within,
 			start = Max(start, full[i].end + resource->buffer_before);
 	}
 	return free;
+}
+
+/*
+ * Spans in which a resource has not as many units as wanted, in order: because
+ * of what is held, and of what is in its calendars.
+ */
+static BookingSpan *
+full_spans(text *tenant, const BookingResource *resource,
+		   const BookingSpan *within, int32 units, int *count)
+{
+	TimestampTz now = booking_call_hold_clock();
+	BookingReservation *rows;
+	BookingSpan *taken;
+	BookingSpan *full;
+	BookingSpan *events;
+	int			nrows;
+	int			nevents;
+	int			ntaken = 0;
+	int			nfull;
+
+	rows = booking_store_reservation_overlap(resource->resource_id,
+											 within->start - resource->buffer_before,
+											 within->end + resource->buffer_after,
+											 &nrows);
+	taken = palloc0_array(BookingSpan, nrows + 1);
+	for (int i = 0; i < nrows; i++)
+	{
+		if (booking_reservation_expired(&rows[i], now))
+			continue;
+		taken[ntaken].start = rows[i].start;
+		taken[ntaken++].end = rows[i].end;
+	}
+	events = booking_busy_blocked(tenant, resource, within, false, &nevents);
+	full = booking_lanes_above(join(taken, ntaken, events, nevents),
+							   ntaken + nevents, resource->capacity - units,
+							   &nfull);
+	events = booking_busy_blocked(tenant, resource, within, true, &nevents);
+	return booking_lanes_above(join(full, nfull, events, nevents),
+							   nfull + nevents, 0, count);
+}
+
+/*
+ * Two lists as one.
+ */
+static BookingSpan *
+join(const BookingSpan *a, int na, const BookingSpan *b, int nb)
+{
+	BookingSpan *both = palloc_array(BookingSpan, na + nb + 1);
+
+	memcpy(both, a, na * sizeof(BookingSpan));
+	memcpy(both + na, b, nb * sizeof(BookingSpan));
+	return both;
 }
 
 /*

@@ -127,15 +127,25 @@ booking_guard_intent_row(PG_FUNCTION_ARGS)
 Datum
 booking_guard_proposal_row(PG_FUNCTION_ARGS)
 {
+	static const char *const state[] = {"state"};
 	TriggerData *trigger = trigger_data(fcinfo);
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	text	   *from;
+	text	   *to;
 
 	if (!is_update(trigger))
 		refuse(trigger, "proposals are never deleted");
 	keep_all_but(trigger, proposal_decision, lengthof(proposal_decision),
 				 "proposals are immutable");
-	if (!booking_text_is(column_text(trigger->tg_trigtuple, desc, "state"),
-						 "open"))
+	from = column_text(trigger->tg_trigtuple, desc, "state");
+	to = column_text(trigger->tg_newtuple, desc, "state");
+
+	/* an approved one that came to nothing may give way to the next version */
+	if (booking_text_is(from, "approved") && to != NULL &&
+		booking_text_is(to, "displaced"))
+		keep_all_but(trigger, state, lengthof(state),
+					 "a decided proposal is immutable");
+	else if (!booking_text_is(from, "open"))
 		keep_all_but(trigger, NULL, 0, "a decided proposal is immutable");
 	return PointerGetDatum(trigger->tg_newtuple);
 }

@@ -22,6 +22,7 @@
 #include "ledger/capacity.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
+#include "ledger/drift.h"
 #include "ledger/propose.h"
 #include "ledger/state.h"
 #include "store/store.h"
@@ -40,7 +41,6 @@ typedef struct Propose
 	Jsonb	   *evidence;
 } Propose;
 
-static void keep_claimed(const BookingCall *call, const BookingIntent *intent);
 static Datum propose(FunctionCallInfo fcinfo, BookingShape shape);
 static bool settled(const Propose *propose, const BookingView *view,
 					BookingResult *result);
@@ -50,8 +50,9 @@ static LOCKMODE lock_mode(const Propose *propose, const BookingView *view);
 static BookingProposal *decide(BookingCall *call, Propose *propose,
 							   const BookingView *view, LOCKMODE mode,
 							   BookingResult *result);
-static Jsonb *snapshot(const BookingView *view, const BookingPayload *payload,
-					   int64 slot_version);
+static Jsonb *snapshot(const BookingView *view, text *tenant,
+					   const BookingPayload *payload, int64 slot_version,
+					   int64 intent_id);
 static Datum return_proposal(BookingCall *call, const BookingResult *result,
 							 const BookingProposal *proposal, int32 version);
 
@@ -104,16 +105,18 @@ booking_propose_record(const BookingCall *call, const BookingRequest *request,
 	proposal->version = view->intent != NULL ? view->intent->version + 1 : 1;
 	proposal->held = hold_until != NULL;
 	proposal->expires_at = hold_until != NULL ? *hold_until : 0;
-	proposal->snapshot = snapshot(view, payload, slot_version);
+	proposal->snapshot = snapshot(view, request->identity.tenant, payload,
+								  slot_version, intent_id);
 	proposal->proposed_role = call->role;
 	proposal->payload = *payload;
 
 	if (view->intent != NULL)
 	{
-		keep_claimed(call, view->intent);
+		booking_propose_keep(call, view->intent);
 		booking_store_proposal_decide(intent_id, view->intent->version,
 									  "displaced", NULL, call->role, NULL,
 									  call->now);
+		booking_store_proposal_displace(intent_id, view->intent->version);
 		booking_store_intent_repropose(intent_id, proposal->version, payload,
 									   disposition, call->role, call->now);
 	}
@@ -138,11 +141,11 @@ booking_propose_record(const BookingCall *call, const BookingRequest *request,
 
 /*
  * A payload that was claimed directly stands in its intent alone.  Before the
- * next version takes that place, keep it as the version it was, so that a late
- * retry of it is still known.
+ * next version takes that place, or is asked for, keep it as the version it
+ * was, so that a late retry of it is still known.
  */
-static void
-keep_claimed(const BookingCall *call, const BookingIntent *intent)
+void
+booking_propose_keep(const BookingCall *call, const BookingIntent *intent)
 {
 	BookingProposal claimed = {0};
 
@@ -346,6 +349,7 @@ decide(BookingCall *call, Propose *propose, const BookingView *view,
 		wish.units = payload->units;
 		wish.hold_until = &hold_until;
 		wish.replaces = view->intent != NULL ? intent_id : 0;
+		wish.predecessor = booking_view_predecessor_id(view);
 		wish.mode = mode;
 		if (!booking_capacity_reserve(&wish, &detail))
 		{
@@ -367,11 +371,11 @@ decide(BookingCall *call, Propose *propose, const BookingView *view,
 
 /*
  * What a proposal was made from: the versions of its resources, and of its
- * slot.
+ * slot, and how far the calendars that matter were read.
  */
 static Jsonb *
-snapshot(const BookingView *view, const BookingPayload *payload,
-		 int64 slot_version)
+snapshot(const BookingView *view, text *tenant, const BookingPayload *payload,
+		 int64 slot_version, int64 intent_id)
 {
 	BookingDetail detail;
 
@@ -388,6 +392,8 @@ snapshot(const BookingView *view, const BookingPayload *payload,
 	booking_detail_object_end(&detail);
 	if (payload->slot != NULL)
 		booking_detail_integer(&detail, "slot", slot_version);
+	booking_drift_snapshot(&detail, tenant, payload, intent_id,
+						   booking_view_predecessor_id(view));
 	return booking_detail_end(&detail);
 }
 

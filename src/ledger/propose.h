@@ -22,5 +22,7 @@ extern BookingProposal *booking_propose_record(const BookingCall *call,
 											   const TimestampTz *hold_until,
 											   int64 intent_id,
 											   Jsonb *evidence);
+extern void booking_propose_keep(const BookingCall *call,
+								 const BookingIntent *intent);
 
 #endif							/* BOOKING_PROPOSE_H */

@@ -177,6 +177,15 @@ booking_view_lock(const BookingCall *call, const BookingRequest *request,
 }
 
 /*
+ * Number of the intent that is superseded, 0 if none is.
+ */
+int64
+booking_view_predecessor_id(const BookingView *view)
+{
+	return view->predecessor != NULL ? view->predecessor->intent_id : 0;
+}
+
+/*
  * The resource of a name, which the view is known to contain.
  */
 const BookingResource *

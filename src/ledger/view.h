@@ -58,6 +58,7 @@ extern bool booking_view_read_resources(const BookingCall *call,
 extern bool booking_view_lock(const BookingCall *call,
 							  const BookingRequest *request,
 							  BookingView *view, LOCKMODE mode);
+extern int64 booking_view_predecessor_id(const BookingView *view);
 extern const BookingResource *booking_view_resource(const BookingView *view,
 													const text *name);
 extern const BookingResource **booking_view_payload_resources(const BookingView *view,

@@ -114,6 +114,23 @@ static Rule rules[] = {
 			"      AND p.expected_versions IS NOT DISTINCT FROM i.expected_versions"
 			"      AND p.supersedes IS NOT DISTINCT FROM i.supersedes)"
 	}},
+	{"operation", {
+			"SELECT o.operation_id::text, 'an intent that needs a proposal has an open operation'"
+			"  FROM booking.operation o"
+			"  JOIN booking.intent i ON i.intent_id = o.intent_id"
+			" WHERE i.state = 'needs_proposal'"
+			"   AND o.state NOT IN ('confirmed', 'rejected', 'dropped')"
+	}},
+	{"conflict", {
+			"SELECT k.conflict_id::text, 'the conflict names no intent or calendar of its tenant'"
+			"  FROM booking.conflict k"
+			" WHERE k.intent_id IS NOT NULL AND NOT EXISTS"
+			"   (SELECT FROM booking.intent i"
+			"     WHERE i.intent_id = k.intent_id AND i.tenant = k.tenant)"
+			"    OR k.calendar_id IS NOT NULL AND k.resolved_at IS NULL AND NOT EXISTS"
+			"   (SELECT FROM booking.calendar c"
+			"     WHERE c.calendar_id = k.calendar_id AND c.tenant = k.tenant)"
+	}},
 	{"proposal", {
 			"SELECT concat_ws('/', p.intent_id, p.version), 'the proposal belongs to no intent'"
 			"  FROM booking.proposal p"

@@ -298,23 +298,24 @@ booking_store_cursor_lock(int64 calendar_id, int64 round)
 
 /*
  * Begin a round, as the cursor says, or go on with one.  It covers what was
- * asked for until now.
+ * asked for until now, unless it goes on at a page: what it has read before may
+ * be older than the request.
  */
 void
 booking_store_cursor_begin(const BookingCursor *cursor, TimestampTz now)
 {
 	static BookingPlan plan = {
 		"WITH asked AS (UPDATE booking.sync_request r SET round = $2"
-		"   WHERE r.calendar_id = $1 AND r.round IS NULL)"
+		"   WHERE r.calendar_id = $1 AND r.round IS NULL AND $8)"
 		" UPDATE booking.cursor k SET round = $2, full_pass = $3,"
 		" full_reason = $4, within = tstzrange($5, $6),"
 		" started_at = coalesce(k.started_at, $7)"
 		" WHERE k.calendar_id = $1",
 		{INT8OID, INT8OID, BOOLOID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-			TIMESTAMPTZOID}
+			TIMESTAMPTZOID, BOOLOID}
 	};
-	Datum		values[7];
-	bool		nulls[7] = {0};
+	Datum		values[8];
+	bool		nulls[8] = {0};
 
 	values[0] = Int64GetDatum(cursor->calendar_id);
 	values[1] = Int64GetDatum(cursor->round);
@@ -323,6 +324,7 @@ booking_store_cursor_begin(const BookingCursor *cursor, TimestampTz now)
 	values[4] = TimestampTzGetDatum(cursor->from);
 	values[5] = TimestampTzGetDatum(cursor->until);
 	values[6] = TimestampTzGetDatum(now);
+	values[7] = BoolGetDatum(cursor->page == NULL);
 	booking_plan_run(&plan, values, nulls, 0);
 }
 

@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "store/busy.h"
 #include "store/cache.h"
 #include "store/plan.h"
 #include "store/store.h"
@@ -22,6 +23,10 @@
 	"r.resource_id, r.capacity, r.buffer_before, r.buffer_after, r.version," \
 	" r.overrides, r.calendar"
 
+static BookingResource *resource_to_cache(text *tenant,
+										  const BookingResource *fresh);
+static void resource_from_cache(const BookingResource *known, text *name,
+								BookingResource *resource);
 static void resource_from_row(uint64 row, BookingResource *resource);
 static int64 interval_microseconds(Datum interval);
 static Datum microseconds_interval(int64 microseconds);
@@ -46,24 +51,59 @@ booking_store_resources_read(text *tenant, text **names, int count, int *found)
 
 			known = NULL;
 			if (booking_store_resource_lookup(tenant, names[i], &fresh, NULL))
-			{
-				known = booking_cache_alloc(sizeof(BookingResource));
-				*known = fresh;
-				known->calendar = booking_cache_text(fresh.calendar);
-			}
+				known = resource_to_cache(tenant, &fresh);
 			booking_cache_add(&key, known);
 		}
-		if (known == NULL)
-			continue;
-		resources[*found] = *known;
-		/* the cache may be emptied while the call goes on */
-		resources[*found].name = names[i];
-		if (known->calendar != NULL)
-			resources[*found].calendar =
-				DatumGetTextPCopy(PointerGetDatum(known->calendar));
-		(*found)++;
+		if (known != NULL)
+			resource_from_cache(known, names[i], &resources[(*found)++]);
 	}
 	return resources;
+}
+
+/*
+ * A resource as it is remembered, with the calendars whose events count.
+ */
+static BookingResource *
+resource_to_cache(text *tenant, const BookingResource *fresh)
+{
+	BookingResource *known = booking_cache_alloc(sizeof(BookingResource));
+	BookingBusyCalendar *busy;
+
+	*known = *fresh;
+	known->calendar = booking_cache_text(fresh->calendar);
+	busy = booking_store_busy_calendars(tenant, fresh->name, &known->nbusy);
+	if (known->nbusy > 0)
+		known->busy = booking_cache_alloc(sizeof(BookingBusyCalendar) * known->nbusy);
+	for (int i = 0; i < known->nbusy; i++)
+	{
+		known->busy[i] = busy[i];
+		known->busy[i].calendar = booking_cache_text(busy[i].calendar);
+	}
+	return known;
+}
+
+/*
+ * A copy of a remembered resource: the cache may be emptied while the call
+ * goes on.
+ */
+static void
+resource_from_cache(const BookingResource *known, text *name,
+					BookingResource *resource)
+{
+	*resource = *known;
+	resource->name = name;
+	if (known->calendar != NULL)
+		resource->calendar =
+			DatumGetTextPCopy(PointerGetDatum(known->calendar));
+	if (known->nbusy == 0)
+		return;
+	resource->busy = palloc_array(BookingBusyCalendar, known->nbusy);
+	for (int i = 0; i < known->nbusy; i++)
+	{
+		resource->busy[i] = known->busy[i];
+		resource->busy[i].calendar =
+			DatumGetTextPCopy(PointerGetDatum(known->busy[i].calendar));
+	}
 }
 
 /*

@@ -143,11 +143,12 @@ booking_store_operation_followed(int64 operation_id)
 /*
  * Operations that are due, oldest first.  Left out are those of accounts that
  * are parked, blocked or named (as tenant, line feed, account), and those whose
- * event has an earlier operation that is not settled.
+ * event has an earlier operation that is not settled; without all_kinds also
+ * what would have to wait for its calendars first.
  */
 BookingDue *
-booking_store_operations_due(TimestampTz now, ArrayType *without, int limit,
-							 int *count)
+booking_store_operations_due(TimestampTz now, ArrayType *without,
+							 bool all_kinds, int limit, int *count)
 {
 	static BookingPlan plan = {
 		"SELECT o.operation_id, i.tenant, i.principal, i.intent, i.supersedes"
@@ -158,18 +159,20 @@ booking_store_operations_due(TimestampTz now, ArrayType *without, int limit,
 		" WHERE o.state IN ('waiting', 'unknown') AND o.next_at <= $1"
 		"   AND NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
 		"   AND concat(o.tenant, E'\\n', o.account) <> ALL ($3)"
+		"   AND ($4 OR o.state = 'unknown' OR o.kind = 'cancel')"
 		"   AND NOT EXISTS (SELECT FROM booking.operation p"
 		"    WHERE p.operation_id = o.previous_id"
 		"      AND p.state NOT IN " FINAL_STATES ")"
 		" ORDER BY o.next_at LIMIT $2",
-		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID}
+		{TIMESTAMPTZOID, INT8OID, TEXTARRAYOID, BOOLOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 	BookingDue *due;
 
 	values[0] = TimestampTzGetDatum(now);
 	values[1] = Int64GetDatum(limit);
 	values[2] = PointerGetDatum(without);
+	values[3] = BoolGetDatum(all_kinds);
 	*count = (int) booking_plan_run(&plan, values, NULL, 0);
 	due = palloc_array(BookingDue, *count + 1);
 	for (int i = 0; i < *count; i++)
@@ -366,6 +369,25 @@ booking_store_operation_refused(int64 operation_id, char **problem,
 	*problem = column_cstring(0, 2);
 	*message = column_cstring(0, 3);
 	return true;
+}
+
+/*
+ * Let operations wait that are being checked, but for those named.
+ */
+void
+booking_store_operations_unchecked(const int64 *checked, int count,
+								   TimestampTz now)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET state = 'waiting', changed_at = $2"
+		" WHERE state = 'checking' AND operation_id <> ALL ($1)",
+		{INT8ARRAYOID, TIMESTAMPTZOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(booking_record_make_int8_array(checked, count));
+	values[1] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 0);
 }
 
 /*

@@ -87,7 +87,8 @@ extern BookingOperation *booking_store_operation_newest(int64 intent_id);
 extern BookingOperation *booking_store_operation_read(int64 operation_id);
 extern bool booking_store_operation_followed(int64 operation_id);
 extern BookingDue *booking_store_operations_due(TimestampTz now,
-												ArrayType *without, int limit,
+												ArrayType *without,
+												bool all_kinds, int limit,
 												int *count);
 extern BookingLease *booking_store_leases_read(const int64 *operation_ids,
 											   int count, int *found);
@@ -99,6 +100,8 @@ extern bool booking_store_operation_renew(const BookingOperation *operation,
 										  TimestampTz next_at, TimestampTz now);
 extern bool booking_store_operation_refused(int64 operation_id, char **problem,
 											char **message);
+extern void booking_store_operations_unchecked(const int64 *checked, int count,
+											   TimestampTz now);
 extern int	booking_store_operations_recover(TimestampTz now);
 extern bool booking_store_operation_next_due(TimestampTz *next_at);
 extern int64 booking_store_operations_open(void);

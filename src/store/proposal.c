@@ -142,6 +142,25 @@ booking_store_proposal_decide(int64 intent_id, int32 version,
 }
 
 /*
+ * The next version takes the place of one that was approved and came to
+ * nothing.  Who approved it stays on record.
+ */
+void
+booking_store_proposal_displace(int64 intent_id, int32 version)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.proposal SET state = 'displaced'"
+		" WHERE intent_id = $1 AND version = $2 AND state = 'approved'",
+		{INT8OID, INT4OID}
+	};
+	Datum		values[2];
+
+	values[0] = Int64GetDatum(intent_id);
+	values[1] = Int32GetDatum(version);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
  * Struct of a row whose columns are PROPOSAL_COLUMNS.
  */
 static BookingProposal *

@@ -71,6 +71,14 @@ typedef struct BookingProposal
 	BookingPayload payload;
 } BookingProposal;
 
+/* a calendar whose busy events count for a resource */
+typedef struct BookingBusyCalendar
+{
+	int64		calendar_id;
+	bool		one_unit;		/* an event takes one unit, else all of them */
+	text	   *calendar;
+} BookingBusyCalendar;
+
 /* a row of booking.resource */
 typedef struct BookingResource
 {
@@ -82,6 +90,8 @@ typedef struct BookingResource
 	int64		version;
 	bool		overrides;
 	text	   *calendar;		/* NULL: claims stay local */
+	int			nbusy;			/* calendars whose events count */
+	BookingBusyCalendar *busy;	/* read by booking_store_resources_read only */
 } BookingResource;
 
 /* a row of booking.reservation */

@@ -107,6 +107,7 @@ extern void booking_store_proposal_decide(int64 intent_id, int32 version,
 										  const char *state, text *decided_by,
 										  text *role, text *reason,
 										  TimestampTz now);
+extern void booking_store_proposal_displace(int64 intent_id, int32 version);
 
 /* reservation.c */
 extern bool booking_store_reservation_insert(const BookingReservationRow *row);

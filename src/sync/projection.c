@@ -23,6 +23,7 @@
 
 #include "codec/ical_expand.h"
 #include "compat.h"
+#include "store/conflict.h"
 #include "store/event.h"
 #include "sync/effects.h"
 #include "sync/projection.h"
@@ -166,6 +167,8 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 								objects_of(items, count, false), &facts);
 	booking_store_events_insert(round->calendar_id, round->round, &builder.rows,
 								&facts);
+	booking_store_overlaps_of_objects(round->calendar_id,
+									  objects_of(items, count, false), call->now);
 	booking_effects_apply(call, round, &facts);
 }
 

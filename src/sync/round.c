@@ -23,6 +23,7 @@
 #include "common/pg_prng.h"
 
 #include "guc.h"
+#include "store/conflict.h"
 #include "store/event.h"
 #include "sync/projection.h"
 #include "sync/round.h"
@@ -153,6 +154,8 @@ booking_round_finish(BookingCall *call, const BookingRound *round,
 
 	if (round->whole)
 		booking_projection_sweep(call, round);
+	booking_store_overlaps_of_calendar(round->calendar_id, call->now);
+	booking_store_overlaps_resolve(round->calendar_id, call->now);
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,
 								now + (TimestampTz) (interval * jitter(0.1) *
 													 USECS_PER_SEC));

@@ -148,6 +148,15 @@ INSERT INTO test.plant (object, what, statement) VALUES
 ('proposal', 'an older proposal approved', $$UPDATE booking.proposal SET state = CASE version WHEN 1 THEN 'approved' ELSE 'displaced' END
 	WHERE intent_id = id('approved')$$),
 ('', 'none of the proposals of a booking approved', 'UPDATE booking.proposal SET state = ''displaced'' WHERE intent_id = id(''approved'')'),
+-- calendars
+('operation', 'an operation of an intent that needs a proposal', $$WITH x AS (UPDATE booking.intent SET state = 'needs_proposal',
+	disposition = 'needs_proposal' WHERE intent_id = id('single') RETURNING intent_id)
+	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
+	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'e' FROM x$$),
+('conflict', 'a conflict of another tenant''s intent', $$INSERT INTO booking.conflict (found_at, intent_id, kind, tenant)
+	VALUES (now(), id('single'), 'overlap', 'other')$$),
+('conflict', 'a conflict in no calendar', $$INSERT INTO booking.conflict (found_at, calendar_id, kind, tenant)
+	VALUES (now(), 900000000, 'overlap', 'check')$$),
 -- inventory
 ('slot', 'a slot of no resource', 'UPDATE booking.slot SET resource = ''nowhere'' WHERE tenant = ''check'''),
 ('permission', 'a permission for no resource', 'UPDATE booking.permission SET resource = ''nowhere'' WHERE tenant = ''check'' AND resource = ''room'''),

@@ -167,4 +167,20 @@ SELECT same('every relation is a member', (SELECT string_agg(relname, ' ') FROM 
 SELECT same('no reg* column stands in the way of pg_upgrade', (SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 			WHERE relnamespace = 'booking'::regnamespace AND atttypid::regtype::text LIKE 'reg%'), 0);
 
+-- No statement of a call is compiled: the one row of a small table is read by a
+-- scan, which enable_seqscan = off makes look dear, and compiling took ten
+-- milliseconds.  The compiler would show among the files that a new session has
+-- mapped.
+SET client_min_messages = error;
+SELECT FROM booking_permit_all('jit', 'p');
+SELECT FROM booking_resource_put('jit', 'room');
+SELECT FROM booking_account_put('jit', 'acc', 'caldav', 'https://calendar.example.org/');
+SELECT FROM booking_calendar_put('jit', 'room', 'acc', '/room/', 'room');
+\connect
+\set ECHO none
+SET search_path = public, test;
+SET jit = on;
+SELECT same('a claim with a calendar', (booking_claim('jit', 'p', 'i', 'room', h(9, 10))).state, 'approved');
+SELECT same('nothing was compiled', position('llvmjit' in pg_read_file('/proc/self/maps')), 0);
+
 SELECT done();

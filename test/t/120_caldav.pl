@@ -192,8 +192,8 @@ $session->query(
 	"SELECT booking_credential_put('t', 'guarded', '{\"type\": \"basic\", \"username\": \"user\", \"password\": \"wrong\"}')"
 );
 claim('g1', "'g'", hour(9));
-is(wait_state($session, 'g1', 'approved not_attempted create waiting auth_refused'),
-	'approved not_attempted create waiting auth_refused',
+is(wait_state($session, 'g1', 'approved not_attempted create waiting calendar_unread'),
+	'approved not_attempted create waiting calendar_unread',
 	'refused password: nothing was done');
 claim('g2', "'g'", hour(11));
 $session->query("CALL booking_account_check('t', 'radicale')");

@@ -72,7 +72,10 @@ sub know
 {
 	my ($url, @names) = @_;
 
-	$session->query("SELECT booking_account_put('t', 'a', 'caldav', '$url')");
+	# orphans of an earlier extension are in the way of nothing here
+	$session->query(
+		"SELECT booking_account_put('t', 'a', 'caldav', '$url', '{\"busy_blocks\": \"none\"}')"
+	);
 	$session->query(
 		"SELECT booking_credential_put('t', 'a', '{\"type\": \"basic\","
 		  . " \"username\": \"$server->{user}\", \"password\": \"$server->{password}\"}')"

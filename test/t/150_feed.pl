@@ -158,7 +158,7 @@ my %scripts = (
 	"BEGIN;\n" . $claim->(':n') . $cancel->(':p') . "ROLLBACK;\n" => 3,
 	"BEGIN;\n" . $claim->(':n') . "SAVEPOINT s;\n" . $cancel->(':n') . $claim->(':n-s') . "ROLLBACK TO s;\nCOMMIT;\n$next" => 2,
 	"BEGIN;\n" . $claim->(':n') . $cancel->(':n') . "COMMIT;\n$next" => 2,
-	"BEGIN;\n" . $claim->(':n') . "PREPARE TRANSACTION 'RUN-:client_id-:n';\n" . $cancel->('other-:n') . "COMMIT PREPARED 'RUN-:client_id-:n';\n$next" => 2,
+	"BEGIN;\n" . $claim->(':n') . "PREPARE TRANSACTION 'RUN-:client_id-:n';\nSELECT count(*) FROM booking.intent;\nCOMMIT PREPARED 'RUN-:client_id-:n';\n$next" => 2,
 	"BEGIN;\n" . $claim->(':n') . "PREPARE TRANSACTION 'RUN-:client_id-:n';\nROLLBACK PREPARED 'RUN-:client_id-:n';\n" => 1,
 	"SELECT disposition FROM booking_propose('t', 'ann', 'RUN-:client_id-:n', 'room :client_id', span(:n));\n"
 	  . "SELECT disposition FROM booking_approve('t', 'eve', 'ann', 'RUN-:client_id-:n', 1);\n$next" => 2,

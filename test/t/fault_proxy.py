@@ -9,9 +9,10 @@ control port:
 
     POST /rules    add rules, a JSON list of {"method", "path", "fault",
                    "count"}: method is a comma-separated list, "create" is a
-                   PUT with If-None-Match and "update" one with If-Match; path
-                   is a prefix; fault is one of FAULTS; the rule holds for count
-                   requests, 1 if absent
+                   PUT with If-None-Match and "update" one with If-Match,
+                   "query" a REPORT that looks for one event, so that REPORT is
+                   what reads a calendar; path is a prefix; fault is one of
+                   FAULTS; the rule holds for count requests, 1 if absent
     POST /clear    forget all rules, and let go of what is held
     GET  /log      all requests that arrived, oldest first, as a JSON list
 
@@ -218,7 +219,9 @@ FAULTS = (*BEFORE, *AFTER, *HOLD)
 
 
 def kind_of(request):
-    method, _, headers, _ = request
+    method, _, headers, body = request
+    if method == "REPORT" and b"calendar-query" in body:
+        return "query"
     if method != "PUT":
         return method
     return "create" if "if-none-match" in headers else "update"

@@ -1,0 +1,180 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepare.c
+ *	  everything that an operation needs while no transaction is there
+ *
+ * What is sent is made of rows, and sent when they are out of reach; so they are
+ * copied into an arena of the operation's own, with the credential and the exact
+ * bytes to store.
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/prepare.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "controller/credential.h"
+#include "controller/event.h"
+#include "controller/prepare.h"
+#include "controller/seal.h"
+#include "store/operation.h"
+
+/* memory of one operation: its bodies, and the answers of its requests */
+#define ARENA_LIMIT (16 * 1024 * 1024)
+
+static bool fill_bodies(BookingCall *call, const BookingLease *lease,
+						BookingDispatch *dispatch);
+static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
+static const char *copy_string(BookingArena *arena, const char *string);
+static text *copy_text(BookingArena *arena, const char *string);
+
+/*
+ * Everything a job needs, copied out of the transaction.  Raises an error when
+ * it cannot be made; then the operation is not begun.
+ */
+BookingDispatch *
+booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
+						 bool lookup)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
+	BookingDispatch *dispatch = arena != NULL ?
+		booking_arena_alloc(arena, sizeof(BookingDispatch)) : NULL;
+	BookingJob *job;
+
+	if (dispatch == NULL)
+	{
+		booking_arena_free(arena);
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	}
+	memset(dispatch, 0, sizeof(*dispatch));
+	dispatch->arena = arena;
+	dispatch->operation_id = operation->operation_id;
+	dispatch->lookup = lookup;
+	dispatch->task.job = &dispatch->job;
+	dispatch->task.arena = arena;
+	dispatch->provider = booking_provider_find(lease->provider);
+	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
+														operation->account));
+	copy_intents(lease, dispatch);
+	job = &dispatch->job;
+	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
+		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
+		BOOKING_JOB_CANCEL;
+	job->kind = lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
+	job->base_url = copy_string(arena, lease->base_url);
+	job->collection = copy_string(arena, lease->remote_id);
+	job->event_id = copy_string(arena, operation->event_id);
+	job->href = copy_string(arena, operation->href);
+	job->etag = copy_string(arena, operation->etag);
+	job->wanted = &dispatch->wanted;
+
+	if (dispatch->provider == NULL || lease->secret == NULL ||
+		!booking_auth_fill(&dispatch->auth, lease->secret, lease->sealed,
+						   booking_seal_context(cstring_to_text(operation->tenant),
+												cstring_to_text(operation->account)),
+						   arena) ||
+		!fill_bodies(call, lease, dispatch) || booking_arena_failed(arena))
+	{
+		booking_auth_wipe(&dispatch->auth);
+		booking_arena_free(arena);
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("the request could not be made"),
+				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
+	}
+	dispatch->load = booking_load_take(dispatch->account_key,
+									   dispatch->provider->max_in_flight);
+	return dispatch;
+}
+
+/*
+ * The event that is wanted, the one that was left there last, and the exact
+ * bytes to store: those of an earlier try, or made now.  Returns whether the
+ * provider can express it.
+ */
+static bool
+fill_bodies(BookingCall *call, const BookingLease *lease,
+			BookingDispatch *dispatch)
+{
+	const bytea *stored = lease->operation.body;
+	const bytea *previous = lease->previous_body;
+	BookingJob *job = &dispatch->job;
+	char	   *body = NULL;
+
+	if (!booking_wanted_event(lease, dispatch->arena, &dispatch->wanted))
+		return false;
+	if (previous != NULL)
+	{
+		if (!dispatch->provider->read_body(VARDATA_ANY(previous),
+										   VARSIZE_ANY_EXHDR(previous),
+										   dispatch->arena, &dispatch->previous))
+			return false;
+		job->previous = &dispatch->previous;
+		if (job->looked_up == BOOKING_JOB_CANCEL)
+			job->wanted = job->previous;
+	}
+	if (job->looked_up == BOOKING_JOB_CANCEL)
+		return true;
+	if (stored != NULL)
+	{
+		job->body_len = VARSIZE_ANY_EXHDR(stored);
+		job->body = booking_arena_copy(dispatch->arena, VARDATA_ANY(stored),
+									   job->body_len);
+		return true;
+	}
+	if (!dispatch->provider->write_body(&dispatch->wanted,
+										booking_unix_microseconds(call->now),
+										dispatch->arena, &body, &job->body_len))
+		return false;
+	job->body = body;
+	return true;
+}
+
+/*
+ * The identities of the intents whose locks the outcome takes.
+ */
+static void
+copy_intents(const BookingLease *lease, BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	text	   *supersedes = lease->payload.supersedes;
+
+	dispatch->identity.tenant = copy_text(arena, lease->operation.tenant);
+	dispatch->identity.principal = copy_text(arena, lease->principal);
+	dispatch->identity.intent = copy_text(arena, lease->intent);
+	if (supersedes != NULL)
+		dispatch->supersedes = copy_text(arena, text_to_cstring(supersedes));
+}
+
+/*
+ * A copy of a string in an arena, NULL for NULL.
+ */
+static const char *
+copy_string(BookingArena *arena, const char *string)
+{
+	return string == NULL ? NULL :
+		booking_arena_copy(arena, string, strlen(string));
+}
+
+/*
+ * A text in an arena.
+ */
+static text *
+copy_text(BookingArena *arena, const char *string)
+{
+	size_t		len = strlen(string);
+	text	   *copy = booking_arena_alloc(arena, VARHDRSZ + len);
+
+	if (copy == NULL)
+		return NULL;
+	SET_VARSIZE(copy, VARHDRSZ + len);
+	memcpy(VARDATA(copy), string, len);
+	return copy;
+}
