@@ -33,23 +33,33 @@ export ASAN_OPTIONS=detect_leaks=1
 tests=0
 failed=0
 
-# act NAME COMMAND...: one line of TAP, and what the command said if it failed
-act()
+# start TARGET ARGUMENT...: run a target, with its output and exit status kept
+start()
 {
-	local name=$1 status=0 artifact
+	local target=$1 status=0
 
 	shift
-	"$@" >"$builddir/log" 2>&1 </dev/null || status=$?
+	"$builddir/$target" -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix="$builddir/artifact-$target-" "$@" \
+		>"$builddir/log-$target" 2>&1 </dev/null || status=$?
+	say "$status" >"$builddir/status-$target"
+}
+
+# report TARGET ACT: one line of TAP, and what the target said if it failed
+report()
+{
+	local target=$1 artifact
+
 	tests=$((tests + 1))
-	if [ "$status" -eq 0 ]; then
-		say "ok $tests - $name"
-		sed -n '/^Done /s/^/# /p; /^#.*DONE/s/^/# /p' "$builddir/log"
+	if [ "$(cat "$builddir/status-$target")" -eq 0 ]; then
+		say "ok $tests - $target: $2"
+		sed -n '/^Done /s/^/# /p; /^#.*DONE/s/^/# /p' "$builddir/log-$target"
 		return
 	fi
 	failed=$((failed + 1))
-	say "not ok $tests - $name"
-	tail -n 40 "$builddir/log" | sed 's/^/#   /'
-	for artifact in "$builddir"/artifact-*; do
+	say "not ok $tests - $target: $2"
+	tail -n 40 "$builddir/log-$target" | sed 's/^/#   /'
+	for artifact in "$builddir/artifact-$target"-*; do
 		[ -f "$artifact" ] || continue
 		say "# $(basename "$artifact"):"
 		base64 "$artifact" | sed 's/^/#   /'
@@ -60,17 +70,27 @@ act()
 for target in $targets; do
 	compile_unit clang "$sanitize -fsanitize=fuzzer -I$fuzzdir" "$builddir/codec.a" \
 		"$builddir/$target" "$fuzzdir/$target.c"
-	options="-max_len=16384 -timeout=10 -rss_limit_mb=1024 -artifact_prefix=$builddir/artifact-"
-	# shellcheck disable=SC2086
-	act "$target: the corpus" \
-		"$builddir/$target" $options -runs=0 "$fuzzdir/corpus/$target"
-	[ "$seconds" -gt 0 ] || continue
+	start "$target" -runs=0 "$fuzzdir/corpus/$target"
+	report "$target" "the corpus"
+done
+
+# as many at a time as there are processors
+running=0
+[ "$seconds" -gt 0 ] || targets=
+for target in $targets; do
 	mkdir "$builddir/found-$target"
-	# shellcheck disable=SC2086
-	act "$target: $seconds seconds of fuzzing" \
-		"$builddir/$target" $options -max_total_time="$seconds" -print_final_stats=1 \
+	start "$target" -max_total_time="$seconds" -print_final_stats=1 \
 		-dict="$fuzzdir/${target%%_*}.dict" \
-		"$builddir/found-$target" "$fuzzdir/corpus/$target"
+		"$builddir/found-$target" "$fuzzdir/corpus/$target" &
+	running=$((running + 1))
+	if [ "$running" -ge "$(nproc)" ]; then
+		wait -n || true
+		running=$((running - 1))
+	fi
+done
+wait
+for target in $targets; do
+	report "$target" "$seconds seconds of fuzzing"
 	[ -z "${FUZZ_KEEP:-}" ] ||
 		"$builddir/$target" -merge=1 -use_counters=0 "$fuzzdir/corpus/$target" \
 			"$builddir/found-$target" >/dev/null 2>&1
