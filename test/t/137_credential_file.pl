@@ -29,6 +29,12 @@ mkdir $folder or die "mkdir: $!";
 mkdir "$folder/inner" or die "mkdir: $!";
 attach($session, $server, $server->url, 'account', 'room');
 
+# the calendar is not looked at before something is sent: that fails first, and
+# differently
+$session->query(
+	"SELECT booking_account_put('t', 'account', 'caldav', settings => '{\"busy_blocks\": \"none\"}')"
+);
+
 # Write a file that is private unless told otherwise.
 sub put_file
 {
