@@ -34,6 +34,11 @@ my $path = '/user/room/';
 my $more = 3;
 
 attach($session, $server, $proxy->url, 'account', 'room');
+
+# to the promoted server, events of what was lost are plans of somebody else
+$session->query(
+	"SELECT booking_account_put('t', 'account', 'caldav', settings => '{\"busy_blocks\": \"none\"}')"
+);
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
