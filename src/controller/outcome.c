@@ -28,6 +28,7 @@
 #include "ledger/want.h"
 #include "store/account.h"
 #include "store/conflict.h"
+#include "store/effect.h"
 #include "store/store.h"
 
 #define BACKOFF_FIRST_SECS 1
@@ -83,6 +84,8 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 		case BOOKING_OUTCOME_DONE:
 		case BOOKING_OUTCOME_EQUAL:
 			booking_outcome_confirm(call, operation, outcome);
+			if (strcmp(operation->kind, "cancel") == 0)
+				booking_store_event_forget(operation->operation_id);
 			break;
 
 		case BOOKING_OUTCOME_ABSENT:
@@ -174,7 +177,10 @@ not_there(BookingCall *call, const BookingOperation *operation, bool lookup,
 		  const BookingOutcome *outcome, const BookingProvider *provider)
 {
 	if (strcmp(operation->kind, "cancel") == 0)
+	{
 		booking_outcome_confirm(call, operation, outcome);
+		booking_store_event_forget(operation->operation_id);
+	}
 	else if (!lookup && strcmp(operation->kind, "update") == 0)
 		event_deleted(call, operation, outcome);
 	else if (!lookup || !provider->absence_is_proof)
@@ -234,6 +240,7 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 		return;
 	}
 
+	booking_store_event_expect(operation->operation_id);
 	confirm_predecessor(call, intent, &identity,
 						strcmp(operation->kind, "update") == 0);
 	if (state == BOOKING_STATE_CANCELING)
@@ -500,6 +507,8 @@ change_intent(BookingCall *call, const BookingIntent *intent,
 	change.role = call->role;
 	change.now = call->now;
 	booking_store_intent_change(&change);
+	if (strcmp(state, "canceled") == 0)
+		booking_store_conflicts_end(intent->intent_id, call->now);
 }
 
 /*
@@ -558,6 +567,7 @@ confirm_predecessor(BookingCall *call, const BookingIntent *intent,
 	else
 		state = booking_want_cancel(call, predecessor);
 	booking_claim_end_predecessor(call, predecessor, identity->intent, state);
+	booking_store_conflicts_end(predecessor->intent_id, call->now);
 }
 
 /*

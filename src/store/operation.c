@@ -186,7 +186,7 @@ booking_store_lease_read(int64 operation_id)
 	static BookingPlan plan = {
 		"SELECT " OPERATION_COLUMNS ", i.principal, i.intent, i.state, i.during,"
 		" i.terms, p.body, a.provider, a.base_url, c.remote_id, s.sealed,"
-		" s.secret, i.supersedes"
+		" s.secret, i.supersedes, p.moved_to"
 		"  FROM booking.operation o"
 		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 		"  JOIN booking.account a"
@@ -201,6 +201,7 @@ booking_store_lease_read(int64 operation_id)
 	};
 	const int	first = OPERATION_COLUMN_COUNT + 1;
 	Datum		values[1];
+	Datum		moved_to;
 	BookingLease *lease;
 	BookingPayload *payload;
 
@@ -224,6 +225,11 @@ booking_store_lease_read(int64 operation_id)
 	lease->sealed = DatumGetBool(booking_plan_column(0, first + 9, NULL));
 	lease->secret = column_bytea(0, first + 10);
 	payload->supersedes = (text *) booking_plan_pointer(0, first + 11);
+	moved_to = booking_plan_column(0, first + 12, NULL);
+	lease->previous_moved = DatumGetPointer(moved_to) != NULL;
+	if (lease->previous_moved)
+		booking_range_bounds(moved_to, &lease->previous_start,
+							 &lease->previous_end);
 	return lease;
 }
 
@@ -238,7 +244,12 @@ booking_store_operation_change(const BookingOperationChange *change)
 		"UPDATE booking.operation SET state = $3, next_at = $4, epoch = $5,"
 		" tries = $6, uncertain = $7, href = coalesce($8, href),"
 		" etag = coalesce($9, etag), body = coalesce($10, body),"
-		" problem = $11, message = $12, changed_at = $13"
+		" problem = $11, message = $12, changed_at = $13,"
+		" round = CASE WHEN $3 <> 'confirmed' THEN round ELSE coalesce("
+		"  (SELECT k.round FROM booking.calendar c"
+		"    JOIN booking.cursor k ON k.calendar_id = c.calendar_id"
+		"   WHERE c.tenant = operation.tenant"
+		"     AND c.calendar = operation.calendar), 0) END"
 		" WHERE operation_id = $1 AND state = $2",
 		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT4OID, INT4OID, BOOLOID,
 			TEXTOID, TEXTOID, BYTEAOID, TEXTOID, TEXTOID, TIMESTAMPTZOID}

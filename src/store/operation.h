@@ -49,6 +49,9 @@ typedef struct BookingLease
 	char	   *intent_state;
 	BookingPayload payload;
 	bytea	   *previous_body;	/* what we last left there, NULL nothing */
+	bool		previous_moved; /* others moved it since, which was accepted */
+	TimestampTz previous_start;
+	TimestampTz previous_end;
 	char	   *provider;
 	char	   *base_url;
 	char	   *remote_id;
