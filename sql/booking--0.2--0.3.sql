@@ -113,6 +113,11 @@ COMMENT ON COLUMN booking.sync_request.asked_at IS 'when it was asked for';
 -- whose event is it?
 CREATE INDEX operation_event_idx ON booking.operation (event_id);
 
+ALTER TABLE booking.operation ADD COLUMN round bigint NOT NULL DEFAULT 0;
+ALTER TABLE booking.operation ADD COLUMN moved_to tstzrange;
+COMMENT ON COLUMN booking.operation.round IS 'number of the calendar''s round when the outcome was recorded: a later one knows of it';
+COMMENT ON COLUMN booking.operation.moved_to IS 'time to which others moved the event since, and the reservation followed';
+
 CREATE SEQUENCE booking.event_row_id_seq;
 CREATE TABLE booking.event (
 	row_id			bigint NOT NULL DEFAULT pg_catalog.nextval('booking.event_row_id_seq'),
@@ -147,11 +152,14 @@ CREATE INDEX event_busy_idx ON booking.event
 	WHERE busy;
 CREATE INDEX event_marker_idx ON booking.event (marker) WHERE marker IS NOT NULL;
 CREATE INDEX event_intent_idx ON booking.event (intent_id) WHERE intent_id IS NOT NULL;
+-- what may be ours, by the round that saw it
+CREATE INDEX event_own_idx ON booking.event (calendar_id, seen_round)
+	WHERE intent_id IS NOT NULL OR marker IS NOT NULL;
 ALTER SEQUENCE booking.event_row_id_seq OWNED BY booking.event.row_id;
 COMMENT ON TABLE booking.event IS 'projection of the providers'' calendars: one row an occurrence inside the cursor''s window';
 COMMENT ON COLUMN booking.event.row_id IS 'internal number';
 COMMENT ON COLUMN booking.event.calendar_id IS 'calendar';
-COMMENT ON COLUMN booking.event.seen_round IS 'round that last saw the object';
+COMMENT ON COLUMN booking.event.seen_round IS 'round that last saw the object; below 0, for events of ours: it is said to be gone (-1), or is to be looked at again (-2)';
 COMMENT ON COLUMN booking.event.intent_id IS 'intent whose event this is; NULL: somebody else''s';
 COMMENT ON COLUMN booking.event.object IS 'the provider''s identity of the object: CalDAV href, event id';
 COMMENT ON COLUMN booking.event.occurrence IS 'original start of an occurrence of a series; -infinity for a single event';
@@ -318,7 +326,7 @@ COMMENT ON COLUMN booking.change.state IS 'where the intent was after it';
 COMMENT ON COLUMN booking.change.remote IS 'what was known of the newest provider operation';
 COMMENT ON COLUMN booking.change.event IS 'what was known of the provider''s event';
 COMMENT ON COLUMN booking.change.resources IS 'names of the resources';
-COMMENT ON COLUMN booking.change.during IS 'interval in [) form, without buffers';
+COMMENT ON COLUMN booking.change.during IS 'interval in [) form, without buffers; where the calendar moved the booking, that one';
 COMMENT ON COLUMN booking.change.detail IS 'reason, slot, supersedes, successor where there is one; no terms, no evidence, no free text';
 
 /* ------------------------------------------------------------------------
@@ -413,7 +421,7 @@ COMMENT ON COLUMN @extschema@.booking_change.event IS 'what was known of the pro
 COMMENT ON COLUMN @extschema@.booking_change.version IS 'number of the payload then; 0 for a tombstone known by identity alone';
 COMMENT ON COLUMN @extschema@.booking_change.revision IS 'revision of the intent that this change made; with tenant, principal and intent it names the change for ever';
 COMMENT ON COLUMN @extschema@.booking_change.resources IS 'names of the resources';
-COMMENT ON COLUMN @extschema@.booking_change.during IS 'interval in [) form, without buffers';
+COMMENT ON COLUMN @extschema@.booking_change.during IS 'interval in [) form, without buffers; where the calendar moved the booking, that one';
 COMMENT ON COLUMN @extschema@.booking_change.units IS 'units of each resource';
 COMMENT ON COLUMN @extschema@.booking_change.detail IS 'reason, slot, supersedes, successor where there is one';
 

@@ -25,6 +25,7 @@
 #include "provider/provider.h"
 #include "store/conflict.h"
 #include "store/cursor.h"
+#include "store/effect.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_account_put);
@@ -95,7 +96,11 @@ booking_account_put(PG_FUNCTION_ARGS)
 	booking_store_account_put(tenant, account, provider, base_url, settings,
 							  call.now);
 	if (present_url != NULL && booking_text_compare(base_url, present_url) != 0)
+	{
 		booking_store_cursors_restart(tenant, account, booking_call_hold_clock());
+		booking_store_events_disconnect(tenant, account, NULL, "account_put",
+										call.now);
+	}
 	booking_site_arm(call.now, false);
 	audit(&call, "account_put", tenant, "account", account);
 	booking_wake_at_commit();
@@ -240,6 +245,9 @@ booking_calendar_put(PG_FUNCTION_ARGS)
 	booking_store_calendar_put(tenant, &wanted, call.now);
 	booking_store_cursor_put(tenant, wanted.calendar, elsewhere,
 							 booking_call_hold_clock());
+	if (elsewhere)
+		booking_store_events_disconnect(tenant, wanted.account, wanted.calendar,
+										"calendar_put", call.now);
 	if (wanted.resource != NULL && booking_text_is(wanted.role, "write"))
 		booking_store_resource_calendar(tenant, wanted.resource, wanted.calendar);
 	audit(&call, "calendar_put", tenant, "calendar", wanted.calendar);
@@ -276,6 +284,7 @@ booking_calendar_remove(PG_FUNCTION_ARGS)
 				 errdetail("Intents: %s.", text_to_cstring(open)),
 				 errhint("Wait for the worker, or see booking.recovery.")));
 	booking_store_conflicts_close(tenant, name, call.now);
+	booking_store_events_missing(tenant, name, call.now);
 	booking_store_cursor_remove(tenant, name);
 	booking_store_calendar_remove(tenant, name);
 	audit(&call, "calendar_remove", tenant, "calendar", name);

@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "controller/confirm.h"
 #include "store/conflict.h"
+#include "store/effect.h"
 #include "store/operation.h"
 
 static bool is_plain(const BookingDispatch *dispatch,
@@ -34,8 +35,9 @@ booking_confirm_items(BookingCall *call, void *arg)
 	BookingConfirmWork *work = arg;
 	BookingBatch *batch = booking_batch_create(work->count);
 	int64	   *operation_ids = palloc_array(int64, work->count);
+	int64	   *confirmed_ids = palloc_array(int64, work->count);
 	int64	   *intent_ids = palloc_array(int64, work->count);
-	int			nintents = 0;
+	int			confirmed = 0;
 	BookingLease *leases;
 	int			found;
 	int			at = 0;
@@ -52,14 +54,18 @@ booking_confirm_items(BookingCall *call, void *arg)
 		if (is_plain(dispatch, &leases[at]))
 		{
 			confirm_item(call, dispatch, &leases[at], batch);
-			intent_ids[nintents++] = leases[at].operation.intent_id;
+			confirmed_ids[confirmed] = dispatch->operation_id;
+			intent_ids[confirmed++] = leases[at].operation.intent_id;
 			work->recorded[i] = true;
 		}
 		at++;
 	}
 	booking_batch_write(batch, call->role, call->now);
-	if (nintents > 0)
-		booking_store_overlaps_of_intents(intent_ids, nintents, call->now);
+	if (confirmed > 0)
+	{
+		booking_store_events_expect(confirmed_ids, confirmed);
+		booking_store_overlaps_of_intents(intent_ids, confirmed, call->now);
+	}
 }
 
 /*

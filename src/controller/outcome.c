@@ -29,6 +29,7 @@
 #include "ledger/want.h"
 #include "store/account.h"
 #include "store/conflict.h"
+#include "store/effect.h"
 #include "store/store.h"
 
 #define BACKOFF_FIRST_SECS 1
@@ -346,10 +347,12 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 	change_operation(call, operation, outcome, "confirmed");
 	if (strcmp(operation->kind, "cancel") == 0)
 	{
+		booking_store_event_forget(operation->operation_id);
 		confirm_cancel(call, intent, &identity);
 		return;
 	}
 
+	booking_store_events_expect(&operation->operation_id, 1);
 	confirm_predecessor(call, intent, &identity,
 						strcmp(operation->kind, "update") == 0);
 	if (state == BOOKING_STATE_CANCELING)
@@ -620,6 +623,8 @@ change_intent(BookingCall *call, const BookingIntent *intent,
 	change.role = call->role;
 	change.now = call->now;
 	booking_store_intent_change(&change);
+	if (strcmp(state, "canceled") == 0)
+		booking_store_conflicts_end(intent->intent_id, call->now);
 }
 
 /*
@@ -678,6 +683,7 @@ confirm_predecessor(BookingCall *call, const BookingIntent *intent,
 	else
 		state = booking_want_cancel(call, predecessor);
 	booking_claim_end_predecessor(call, predecessor, identity->intent, state);
+	booking_store_conflicts_end(predecessor->intent_id, call->now);
 }
 
 /*

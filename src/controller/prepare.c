@@ -116,6 +116,11 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 										   VARSIZE_ANY_EXHDR(previous),
 										   dispatch->arena, &dispatch->previous))
 			return false;
+		if (lease->previous_moved)
+		{
+			dispatch->previous.start = booking_unix_microseconds(lease->previous_start);
+			dispatch->previous.end = booking_unix_microseconds(lease->previous_end);
+		}
 		job->previous = &dispatch->previous;
 		if (job->looked_up == BOOKING_JOB_CANCEL)
 			job->wanted = job->previous;

@@ -449,6 +449,7 @@ work_run(PullRun *run)
 	BookingCall call;
 	ErrorData  *error;
 	PullProgress before = run->at;
+	BookingRound round = run->round;
 	char		activity[128];
 
 	snprintf(activity, sizeof(activity), "synchronizing calendar " INT64_FORMAT,
@@ -458,6 +459,7 @@ work_run(PullRun *run)
 	if (error != NULL)
 	{
 		run->at = before;
+		run->round = round;
 		step_failed(&call, run, error);
 	}
 	booking_session_commit(&call);
@@ -515,8 +517,8 @@ listed_more(BookingCall *call, PullRun *run)
 	run->at.listing = false;
 	if (chunk == NULL && run->at.page == NULL)
 	{
-		booking_round_finish(call, &run->round, run->at.token);
-		run->at.over = true;
+		run->at.over = booking_round_finish(call, &run->round, run->at.token);
+		run->at.listing = !run->at.over;	/* in a transaction of its own */
 		return;
 	}
 	if (chunk == NULL)
@@ -526,8 +528,7 @@ listed_more(BookingCall *call, PullRun *run)
 		run->at.wait = PULL_START;
 		return;
 	}
-	run->at.nwanted = booking_projection_list(call, &run->round, chunk,
-										   run->wanted);
+	run->at.nwanted = booking_projection_list(&run->round, chunk, run->wanted);
 	for (int i = 0; i < run->at.nwanted; i++)
 		run->objects[i] = run->wanted[i]->object;
 	run->at.chunk = chunk->next;
@@ -657,6 +658,7 @@ step_failed(BookingCall *call, PullRun *run, ErrorData *error)
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
 	{
 		contended = true;
+		run->round.impatient = true;
 		return;
 	}
 	ereport(LOG,

@@ -49,6 +49,7 @@
 #include "ledger/wake.h"
 #include "net/http.h"
 #include "store/cursor.h"
+#include "store/effect.h"
 #include "store/extension.h"
 #include "store/operation.h"
 
@@ -328,7 +329,8 @@ work_round(bool recovered, bool careful)
 		if (!recovered)
 		{
 			(void) booking_store_operations_recover(call.now);
-			booking_store_cursors_complete(booking_call_hold_clock());
+			if (booking_store_cursors_complete(booking_call_hold_clock()))
+				booking_store_events_expect_all();
 		}
 		booking_dispatch_lease(&call);
 		booking_account_check_lease(&call);

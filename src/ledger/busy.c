@@ -20,6 +20,7 @@
 #include "ledger/args.h"
 #include "ledger/busy.h"
 #include "ledger/detail.h"
+#include "ledger/site.h"
 #include "store/busy.h"
 
 static BookingSpan *spans_in_scope(const BookingBusyScope *scope,
@@ -29,6 +30,7 @@ static bool takes_one_unit(const BookingResource *resource,
 						   const BookingBusyCalendar *calendar);
 static void scope_of(const BookingWish *wish, const BookingResource *resource,
 					 BookingBusyScope *scope);
+static char *own_event_id(const BookingWish *wish);
 static Jsonb *collision_detail(const BookingResource *resource,
 							   const BookingBusyCalendar *calendar,
 							   TimestampTz start, TimestampTz end);
@@ -58,6 +60,12 @@ booking_busy_collision(const BookingWish *wish)
 			events = booking_store_busy_events(&scope,
 											   resource->busy[j].calendar_id, 1,
 											   &count);
+
+			/* seldom, and dear to know before */
+			if (count > 0 && (scope.own_event_id = own_event_id(wish)) != NULL)
+				events = booking_store_busy_events(&scope,
+												   resource->busy[j].calendar_id,
+												   1, &count);
 			if (count > 0)
 				return collision_detail(resource, &resource->busy[j],
 										events[0].start, events[0].end);
@@ -96,6 +104,7 @@ booking_busy_join(const BookingWish *wish, const BookingResource *resource,
 	if (wish->heedless || !booking_busy_counts_units(resource))
 		return held;
 	scope_of(wish, resource, &scope);
+	scope.own_event_id = own_event_id(wish);
 	events = spans_in_scope(&scope, resource, false, &nevents);
 	held = repalloc(held, sizeof(BookingSpan) * (nheld + nevents + 1));
 	memcpy(held + nheld, events, sizeof(BookingSpan) * nevents);
@@ -115,6 +124,7 @@ booking_busy_units_collision(const BookingWish *wish,
 	BookingBusyScope scope;
 
 	scope_of(wish, resource, &scope);
+	scope.own_event_id = own_event_id(wish);
 	scope.start = Max(scope.start, span->start - resource->buffer_after);
 	scope.end = Min(scope.end, span->end + resource->buffer_before);
 	for (int i = 0; i < resource->nbusy; i++)
@@ -214,6 +224,18 @@ scope_of(const BookingWish *wish, const BookingResource *resource,
 		scope->start -= resource->buffer_before;
 		scope->end += resource->buffer_after;
 	}
+}
+
+/*
+ * The id that the event of a new booking gets, NULL if it gets none.
+ */
+static char *
+own_event_id(const BookingWish *wish)
+{
+	if (wish->identity == NULL || wish->resources[0]->calendar == NULL)
+		return NULL;
+	return booking_site_event_id(wish->identity, wish->resources[0]->calendar,
+								 1);
 }
 
 /*

@@ -22,6 +22,7 @@ typedef struct BookingWish
 {
 	text	   *tenant;
 	int64		intent_id;
+	const BookingIdentity *identity;	/* NULL: its event is known by intent_id */
 	int			nresources;
 	const BookingResource **resources;
 	TimestampTz start;

@@ -158,6 +158,7 @@ booking_claim_hold(const BookingView *view, const BookingIdentity *identity,
 
 	wish.tenant = identity->tenant;
 	wish.intent_id = intent_id;
+	wish.identity = identity;
 	wish.nresources = payload->nresources;
 	wish.resources = booking_view_payload_resources(view, payload);
 	wish.start = payload->start;

@@ -226,6 +226,20 @@ booking_lock_resource(int64 resource_id, LOCKMODE mode)
 }
 
 /*
+ * Lock a resource unless somebody has it in a mode that conflicts; returns
+ * whether it is locked.
+ */
+bool
+booking_lock_resource_try(int64 resource_id, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (resource_id >> 32),
+						 (uint32) resource_id, BOOKING_LOCK_RESOURCE);
+	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
  * Give back a resource lock under which nothing was decided yet, to take it in
  * another mode or order.  A lock that an earlier call of the transaction took
  * stays.

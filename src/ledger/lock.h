@@ -36,6 +36,7 @@ extern int	booking_lock_worker_holder(void);
 extern void booking_unlock_intents(const BookingIdentity *identity,
 								   const text *predecessor);
 extern void booking_lock_resource(int64 resource_id, LOCKMODE mode);
+extern bool booking_lock_resource_try(int64 resource_id, LOCKMODE mode);
 extern void booking_unlock_resource(int64 resource_id, LOCKMODE mode);
 
 #endif							/* BOOKING_LOCK_H */

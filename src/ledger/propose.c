@@ -336,12 +336,10 @@ decide(BookingCall *call, Propose *propose, const BookingView *view,
 
 	if (hold)
 	{
-		BookingWish wish = {0};
+		BookingWish wish = {identity->tenant, intent_id, identity};
 
 		hold_until = booking_call_hold_clock() +
 			Min(propose->hold_for, booking_max_hold * USECS_PER_SEC);
-		wish.tenant = identity->tenant;
-		wish.intent_id = intent_id;
 		wish.nresources = payload->nresources;
 		wish.resources = booking_view_payload_resources(view, payload);
 		wish.start = payload->start;

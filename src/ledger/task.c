@@ -31,6 +31,7 @@
 #include "ledger/view.h"
 #include "store/cache.h"
 #include "store/change.h"
+#include "store/effect.h"
 #include "store/task.h"
 
 PG_FUNCTION_INFO_V1(booking_task_put);
@@ -188,7 +189,12 @@ put(const BookingCall *call, const BookingRequest *request,
 	BookingTask *present = booking_store_task_read(intent->intent_id, wish->task);
 	bool		booked = is_booked(booking_state_of(intent->state));
 
-	wish->start_at = present != NULL ? present->start_at : intent->payload.start;
+	wish->start_at = intent->payload.start;
+	if (present != NULL)
+		wish->start_at = present->start_at;
+	else
+		(void) booking_store_intent_moved_start(intent->intent_id,
+												&wish->start_at);
 	wish->due_at = wish->start_at - wish->before;
 	if (present == NULL)
 	{

@@ -87,7 +87,9 @@ booking_store_busy_calendars(text *tenant, text *resource, int *count)
  * the resource at that time, nor in the collection that it was written to,
  * which may be another resource's too.  It is one where somebody moved it away
  * from what its booking holds, and as a copy in the calendar of a resource that
- * its booking does not hold.
+ * its booking does not hold.  An event that has the id which the booking's own
+ * would get is what is left of a booking that was lost, and is going to be its
+ * own.
  */
 BookingBusyEvent *
 booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
@@ -97,6 +99,7 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 		"SELECT " EVENT_BOUNDS
 		"  FROM booking.event e, " OWNER_OF_EVENT
 		" WHERE e.calendar_id + 0 = $2 AND e.during && $3 AND e.busy"
+		"   AND ($6 IS NULL OR e.uid IS DISTINCT FROM $6)"
 		"   AND (w.intent_id IS NULL OR w.intent_id <> ALL ($4)"
 		"    AND CASE WHEN EXISTS (SELECT FROM booking.reservation v"
 		"        WHERE v.intent_id = w.intent_id AND v.resource_id = $5)"
@@ -113,15 +116,18 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 		"          AND k.tenant = c.tenant AND k.account = c.account"
 		"          AND k.remote_id = c.remote_id) END)"
 		" ORDER BY 1, 2",
-		{TEXTOID, INT8OID, TSTZRANGEOID, INT8ARRAYOID, INT8OID}
+		{TEXTOID, INT8OID, TSTZRANGEOID, INT8ARRAYOID, INT8OID, TEXTOID}
 	};
 	BookingBusyEvent *events;
-	Datum		values[5];
+	Datum		values[6];
+	bool		nulls[6] = {0};
 
 	bind_scope(scope, values);
 	values[1] = Int64GetDatum(calendar_id);
 	values[4] = Int64GetDatum(scope->resource_id);
-	*count = (int) booking_plan_run(&plan, values, NULL, limit);
+	booking_plan_bind(values, nulls, 5, scope->own_event_id == NULL ? NULL :
+					  cstring_to_text(scope->own_event_id));
+	*count = (int) booking_plan_run(&plan, values, nulls, limit);
 	events = palloc0_array(BookingBusyEvent, *count + 1);
 	for (int i = 0; i < *count; i++)
 	{

@@ -22,6 +22,7 @@ typedef struct BookingBusyScope
 	text	   *tenant;
 	int64		resource_id;
 	int64		own[BOOKING_BUSY_OWN];	/* 0: none */
+	const char *own_event_id;	/* of an event without an intent, or NULL */
 	TimestampTz start;
 	TimestampTz end;
 } BookingBusyScope;

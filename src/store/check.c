@@ -47,6 +47,22 @@ static Rule rules[] = {
 			"       > i.units::bigint * cardinality(i.resources)"
 	}},
 	{"intent", {
+			"SELECT " INTENT_KEY ", 'a created intent does not hold the time of its event'"
+			"  FROM booking.intent i"
+			"  CROSS JOIN LATERAL (SELECT o.state, o.moved_to FROM booking.operation o"
+			"    WHERE o.intent_id = i.intent_id"
+			"    ORDER BY o.operation_id DESC LIMIT 1) o"
+			" WHERE i.state = 'created' AND o.state = 'confirmed' AND EXISTS"
+			"  (SELECT FROM unnest(i.resources) AS n(name)"
+			"   LEFT JOIN booking.resource r"
+			"    ON r.tenant = i.tenant AND r.resource = n.name"
+			"   WHERE i.units <> (SELECT count(*) FROM booking.reservation v"
+			"     WHERE v.intent_id = i.intent_id"
+			"       AND v.resource_id = r.resource_id"
+			"       AND v.occupied @> coalesce(o.moved_to, i.during)"
+			"       AND v.hold_until IS NULL))"
+	}},
+	{"intent", {
 			"SELECT " INTENT_KEY ", 'an intent that holds nothing by its state has reservations'"
 			"  FROM booking.intent i"
 			" WHERE i.state IN ('conflict', 'failed', 'needs_proposal', 'canceled')"
@@ -130,6 +146,14 @@ static Rule rules[] = {
 			"    OR k.calendar_id IS NOT NULL AND k.resolved_at IS NULL AND NOT EXISTS"
 			"   (SELECT FROM booking.calendar c"
 			"     WHERE c.calendar_id = k.calendar_id AND c.tenant = k.tenant)"
+	}},
+	{"event", {
+			"SELECT e.row_id::text, 'the event belongs to no intent of its calendar''s tenant'"
+			"  FROM booking.event e"
+			"  JOIN booking.calendar c ON c.calendar_id = e.calendar_id"
+			" WHERE e.intent_id IS NOT NULL AND NOT EXISTS"
+			"  (SELECT FROM booking.intent i"
+			"    WHERE i.intent_id = e.intent_id AND i.tenant = c.tenant)"
 	}},
 	{"proposal", {
 			"SELECT concat_ws('/', p.intent_id, p.version), 'the proposal belongs to no intent'"

@@ -27,6 +27,12 @@
  */
 #define BOOKED_STATES "('committed', 'creating', 'created', 'unknown')"
 
+/* when a booking is: where its event was moved to and it followed, that time */
+#define BOOKED_TIME \
+	"coalesce((SELECT m.moved_to FROM booking.operation m" \
+	"   WHERE m.intent_id = i.intent_id" \
+	"   ORDER BY m.operation_id DESC LIMIT 1), i.during)"
+
 /* reservations of the resource with this id, by the constraint's index */
 #define LANES_OF(resource_id) \
 	"(v.resource_id * 65536 + v.unit) BETWEEN " \
@@ -53,7 +59,7 @@
 	"  JOIN booking.account a ON a.tenant = c.tenant AND a.account = c.account" \
 	"  JOIN booking.resource r ON r.resource_id = v.resource_id" \
 	"  JOIN booking.intent i ON i.intent_id = v.intent_id" \
-	" WHERE e.busy AND e.intent_id IS NULL AND i.during && e.during" \
+	" WHERE e.busy AND e.intent_id IS NULL AND " BOOKED_TIME " && e.during" \
 	"   AND i.state IN " BOOKED_STATES " AND NOT v.override" \
 	"   AND NOT EXISTS (SELECT FROM booking.operation o" \
 	"    WHERE o.event_id = e.uid AND o.tenant = c.tenant)" \
@@ -61,7 +67,7 @@
 	"    WHEN 'all' THEN true WHEN 'none' THEN false" \
 	"    ELSE r.capacity <= (SELECT count(*) FROM booking.reservation v" \
 	"     WHERE " LANES_OF("r.resource_id") \
-	"       AND v.occupied && (e.during * i.during)) END" \
+	"       AND v.occupied && (e.during * " BOOKED_TIME ")) END" \
 	" ORDER BY i.intent_id, e.calendar_id, e.object, lower(e.during)" \
 	" ON CONFLICT (kind, intent_id, calendar_id, object)" \
 	"  WHERE resolved_at IS NULL DO UPDATE SET during = EXCLUDED.during" \
@@ -155,7 +161,7 @@ booking_store_overlaps_resolve(int64 calendar_id, TimestampTz now)
 		"   AND NOT EXISTS (SELECT FROM booking.event e, booking.intent i"
 		"    WHERE e.calendar_id = k.calendar_id AND e.object = k.object"
 		"      AND e.busy AND i.intent_id = k.intent_id"
-		"      AND i.during && e.during AND i.state IN " BOOKED_STATES ")",
+		"      AND " BOOKED_TIME " && e.during AND i.state IN " BOOKED_STATES ")",
 		{INT8OID, TIMESTAMPTZOID}
 	};
 	Datum		values[2];

@@ -54,9 +54,9 @@ booking_store_cursor_put(text *tenant, text *calendar, bool elsewhere,
 
 /*
  * Give a cursor to each calendar that has none, because it was made by an
- * earlier version.
+ * earlier version; returns whether there were any.
  */
-void
+bool
 booking_store_cursors_complete(TimestampTz now)
 {
 	static BookingPlan plan = {
@@ -68,11 +68,12 @@ booking_store_cursors_complete(TimestampTz now)
 	Datum		values[1];
 
 	values[0] = TimestampTzGetDatum(now);
-	booking_plan_run(&plan, values, NULL, 0);
+	return booking_plan_run(&plan, values, NULL, 0) > 0;
 }
 
 /*
- * Forget how far a calendar was synchronized, and all that was read in it.
+ * Forget how far a calendar was synchronized, and all that was read in it.  If
+ * it is put again its rounds are counted from the start.
  */
 void
 booking_store_cursor_remove(text *tenant, text *calendar)
@@ -82,7 +83,9 @@ booking_store_cursor_remove(text *tenant, text *calendar)
 		"   WHERE c.tenant = $1 AND c.calendar = $2"
 		"     AND k.calendar_id = c.calendar_id RETURNING k.calendar_id),"
 		" asked AS (DELETE FROM booking.sync_request r USING gone g"
-		"   WHERE r.calendar_id = g.calendar_id)"
+		"   WHERE r.calendar_id = g.calendar_id),"
+		" written AS (UPDATE booking.operation o SET round = 0"
+		"   WHERE o.tenant = $1 AND o.calendar = $2 AND o.round > 0)"
 		" DELETE FROM booking.event e USING gone g"
 		"  WHERE e.calendar_id = g.calendar_id",
 		{TEXTOID, TEXTOID}

@@ -74,7 +74,7 @@ typedef struct BookingSyncState
 
 extern void booking_store_cursor_put(text *tenant, text *calendar,
 									 bool elsewhere, TimestampTz now);
-extern void booking_store_cursors_complete(TimestampTz now);
+extern bool booking_store_cursors_complete(TimestampTz now);
 extern void booking_store_cursor_remove(text *tenant, text *calendar);
 extern void booking_store_cursors_restart(text *tenant, text *account,
 										  TimestampTz now);

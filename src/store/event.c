@@ -26,8 +26,8 @@
 
 #define FIRST_ROWS 256
 
-/* what a statement that deletes returns of events of ours */
-#define FACT_COLUMNS "e.intent_id, e.object, e.occurrence"
+/* of the ids that we give, so that only what may be one is looked up */
+#define EVENT_ID_LENGTH "52"
 
 /* types of the columns, in the order of BookingEventColumn */
 static const Oid column_types[BOOKING_EVENT_COLUMNS] = {
@@ -37,7 +37,6 @@ static const Oid column_types[BOOKING_EVENT_COLUMNS] = {
 };
 
 static Datum column_array(const BookingEventRows *rows, int column);
-static void add_facts(BookingEventFacts *facts, uint64 count, bool present);
 
 /*
  * Add a row to those that are to be stored.
@@ -73,37 +72,38 @@ booking_store_event_add(BookingEventRows *rows, const Datum *values,
 
 /*
  * Store rows of objects that have none.  An event is ours if its marker is our
- * id and its UID too, since a copy has a UID of its own; it belongs to the
- * newest intent that wants or wanted the event to be.
+ * id and its UID too, since a copy has a UID of its own; in the calendar that
+ * it was written to the UID alone is enough, since no two objects of a calendar
+ * share one, and editors drop what they do not know.  It belongs to the newest
+ * intent that wants or wanted the event to be.
  */
 void
 booking_store_events_insert(int64 calendar_id, int64 round,
-							const BookingEventRows *rows,
-							BookingEventFacts *facts)
+							const BookingEventRows *rows)
 {
 	static BookingPlan plan = {
-		"WITH e AS (INSERT INTO booking.event (calendar_id, seen_round,"
+		"INSERT INTO booking.event (calendar_id, seen_round,"
 		"  intent_id, object, occurrence, during, busy, all_day, recurring,"
 		"  status, transparency, sequence, uid, marker, etag, zone, organizer,"
 		"  attendees, problem)"
-		" SELECT $1, $2, CASE WHEN x.marker = x.uid THEN"
+		" SELECT $1, $2, CASE WHEN length(x.uid) = " EVENT_ID_LENGTH " THEN"
 		"   (SELECT o.intent_id FROM booking.operation o"
-		"     WHERE o.event_id = x.marker AND o.tenant ="
-		"       (SELECT c.tenant FROM booking.calendar c WHERE c.calendar_id = $1)"
-		"     ORDER BY o.state IN ('rejected', 'dropped'), o.operation_id DESC"
-		"     LIMIT 1) END,"
+		"    WHERE o.event_id = x.uid AND o.tenant = c.tenant"
+		"      AND (x.marker = x.uid OR o.calendar = c.calendar)"
+		"    ORDER BY o.state IN ('rejected', 'dropped'), o.operation_id DESC"
+		"    LIMIT 1) END,"
 		"  x.object, x.occurrence, CASE WHEN x.start IS NULL THEN NULL"
 		"   WHEN x.until > x.start THEN tstzrange(x.start, x.until)"
 		"   ELSE tstzrange(x.start, x.start, '[]') END,"
 		"  x.busy, x.all_day, x.recurring, x.status, x.transparency, x.sequence,"
 		"  x.uid, x.marker, x.etag, x.zone, x.organizer, x.attendees, x.problem"
-		"  FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"
+		"  FROM booking.calendar c,"
+		"   unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"
 		"   $16, $17, $18, $19) AS x (object, occurrence, start, until, busy,"
 		"   all_day, recurring, status, transparency, sequence, uid, marker, etag,"
 		"   zone, organizer, attendees, problem)"
-		" ON CONFLICT ON CONSTRAINT event_identity_key DO NOTHING"
-		" RETURNING intent_id, object, occurrence)"
-		" SELECT " FACT_COLUMNS " FROM e WHERE e.intent_id IS NOT NULL",
+		" WHERE c.calendar_id = $1"
+		" ON CONFLICT ON CONSTRAINT event_identity_key DO NOTHING",
 		{INT8OID, INT8OID, TEXTARRAYOID, TIMESTAMPTZARRAYOID,
 			TIMESTAMPTZARRAYOID, TIMESTAMPTZARRAYOID, BOOLARRAYOID,
 			BOOLARRAYOID, BOOLARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
@@ -118,51 +118,120 @@ booking_store_events_insert(int64 calendar_id, int64 round,
 	values[1] = Int64GetDatum(round);
 	for (int i = 0; i < BOOKING_EVENT_COLUMNS; i++)
 		values[2 + i] = column_array(rows, i);
-	add_facts(facts, booking_plan_run(&plan, values, NULL, 0), true);
+	booking_plan_run(&plan, values, NULL, 0);
 }
 
 /*
- * Delete all that is stored of some objects.
+ * Delete all that is stored of some objects, which are going to be stored
+ * anew.  Which of them were ours is returned in owned, for
+ * booking_store_events_keep().
  */
 void
 booking_store_events_delete(int64 calendar_id, ArrayType *objects,
-							BookingEventFacts *facts)
+							BookingOwnedObjects *owned)
 {
 	static BookingPlan plan = {
 		"WITH e AS (DELETE FROM booking.event d"
 		"  WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2) AS o (object),"
 		"   LATERAL (SELECT e.ctid FROM booking.event e"
 		"     WHERE e.calendar_id = $1 AND e.object = o.object OFFSET 0) x))"
-		"  RETURNING d.intent_id, d.object, d.occurrence)"
-		" SELECT " FACT_COLUMNS " FROM e WHERE e.intent_id IS NOT NULL",
+		"  RETURNING d.intent_id, d.object)"
+		" SELECT DISTINCT ON (e.object) e.object, e.intent_id FROM e"
+		"  WHERE e.intent_id IS NOT NULL ORDER BY e.object",
 		{INT8OID, TEXTARRAYOID}
 	};
 	Datum		values[2];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = PointerGetDatum(objects);
-	add_facts(facts, booking_plan_run(&plan, values, NULL, 0), false);
+	owned->count = (int) booking_plan_run(&plan, values, NULL, 0);
+	owned->objects = palloc_array(text *, owned->count + 1);
+	owned->intent_ids = palloc_array(int64, owned->count + 1);
+	for (int i = 0; i < owned->count; i++)
+	{
+		owned->objects[i] = DatumGetTextPP(booking_plan_column(i, 1, NULL));
+		owned->intent_ids[i] = DatumGetInt64(booking_plan_column(i, 2, NULL));
+	}
 }
 
 /*
- * Delete what a whole listing did not name.
+ * An object that was ours and says nothing of whose it is, because it cannot be
+ * read or has no occurrence in the window, is ours still.
  */
 void
-booking_store_events_sweep(int64 calendar_id, int64 round,
-						   BookingEventFacts *facts)
+booking_store_events_keep(int64 calendar_id, const BookingOwnedObjects *owned)
 {
 	static BookingPlan plan = {
-		"WITH e AS (DELETE FROM booking.event d"
-		"  WHERE d.calendar_id = $1 AND d.seen_round < $2"
-		"  RETURNING d.intent_id, d.object, d.occurrence)"
-		" SELECT " FACT_COLUMNS " FROM e WHERE e.intent_id IS NOT NULL",
+		"UPDATE booking.event d SET intent_id = o.intent_id"
+		"  FROM unnest($2, $3) AS o (object, intent_id)"
+		" WHERE d.calendar_id = $1 AND d.object = o.object"
+		"   AND d.intent_id IS NULL AND d.uid IS NULL",
+		{INT8OID, TEXTARRAYOID, INT8ARRAYOID}
+	};
+	Datum		values[3];
+
+	if (owned->count == 0)
+		return;
+	values[0] = Int64GetDatum(calendar_id);
+	values[1] = PointerGetDatum(booking_record_make_text_array(owned->objects,
+															   owned->count));
+	values[2] = PointerGetDatum(booking_record_make_int8_array(owned->intent_ids,
+															   owned->count));
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * A listing says that some objects are gone.  Events of ours are only marked,
+ * to be judged at the end of the round (see effect.c), unless they were written
+ * while the round was in progress: what it says may be older.
+ */
+void
+booking_store_events_remove(int64 calendar_id, int64 round, ArrayType *objects)
+{
+	static BookingPlan foreign = {
+		"DELETE FROM booking.event d"
+		" WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2) AS o (object),"
+		"   LATERAL (SELECT e.ctid FROM booking.event e"
+		"     WHERE e.calendar_id = $1 AND e.object = o.object"
+		"       AND e.intent_id IS NULL OFFSET 0) x))",
+		{INT8OID, TEXTARRAYOID}
+	};
+	static BookingPlan own = {
+		"UPDATE booking.event d SET seen_round = -1, etag = NULL"
+		" WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3) AS o (object),"
+		"   LATERAL (SELECT e.ctid FROM booking.event e"
+		"     WHERE e.calendar_id = $1 AND e.object = o.object"
+		"       AND e.intent_id IS NOT NULL"
+		"       AND NOT EXISTS (SELECT FROM booking.operation p"
+		"        WHERE p.event_id = e.uid AND p.round >= $2) OFFSET 0) x))",
+		{INT8OID, INT8OID, TEXTARRAYOID}
+	};
+	Datum		values[3];
+
+	values[0] = Int64GetDatum(calendar_id);
+	values[1] = PointerGetDatum(objects);
+	booking_plan_run(&foreign, values, NULL, 0);
+	values[1] = Int64GetDatum(round);
+	values[2] = PointerGetDatum(objects);
+	booking_plan_run(&own, values, NULL, 0);
+}
+
+/*
+ * Delete what a whole listing did not name; events of ours are judged first.
+ */
+void
+booking_store_events_sweep(int64 calendar_id, int64 round)
+{
+	static BookingPlan plan = {
+		"DELETE FROM booking.event d WHERE d.calendar_id = $1"
+		" AND d.seen_round < $2 AND d.intent_id IS NULL",
 		{INT8OID, INT8OID}
 	};
 	Datum		values[2];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = Int64GetDatum(round);
-	add_facts(facts, booking_plan_run(&plan, values, NULL, 0), false);
+	booking_plan_run(&plan, values, NULL, 0);
 }
 
 /*
@@ -235,53 +304,6 @@ booking_store_events_expire(int64 calendar_id)
 }
 
 /*
- * Whose an intent is, and what is known of its event; false if its event is
- * not settled, so that the worker who sends it knows better.
- */
-bool
-booking_store_event_intent(int64 intent_id, BookingIdentity *identity,
-						   text **event)
-{
-	static BookingPlan plan = {
-		"SELECT i.tenant, i.principal, i.intent, i.event FROM booking.intent i"
-		" WHERE i.intent_id = $1 AND i.state = 'created'",
-		{INT8OID}
-	};
-	Datum		values[1];
-
-	values[0] = Int64GetDatum(intent_id);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
-		return false;
-	identity->tenant = DatumGetTextPP(booking_plan_column(0, 1, NULL));
-	identity->principal = DatumGetTextPP(booking_plan_column(0, 2, NULL));
-	identity->intent = DatumGetTextPP(booking_plan_column(0, 3, NULL));
-	*event = DatumGetTextPP(booking_plan_column(0, 4, NULL));
-	return true;
-}
-
-/*
- * Note what is known of an intent's event; its state is another matter.
- */
-void
-booking_store_event_note(int64 intent_id, const char *event, text *role,
-						 TimestampTz now)
-{
-	static BookingPlan plan = {
-		"UPDATE booking.intent SET event = $2, changed_role = $3,"
-		" changed_at = $4, revision = revision + 1"
-		" WHERE intent_id = $1 AND event <> $2",
-		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID}
-	};
-	Datum		values[4];
-
-	values[0] = Int64GetDatum(intent_id);
-	values[1] = CStringGetTextDatum(event);
-	values[2] = PointerGetDatum(role);
-	values[3] = TimestampTzGetDatum(now);
-	booking_plan_run(&plan, values, NULL, 0);
-}
-
-/*
  * A column of all rows.
  */
 static Datum
@@ -298,29 +320,4 @@ column_array(const BookingEventRows *rows, int column)
 											  rows->nulls[column], 1, dims,
 											  bounds, column_types[column],
 											  typlen, typbyval, typalign));
-}
-
-/*
- * Add what a statement returned of events of ours.
- */
-static void
-add_facts(BookingEventFacts *facts, uint64 count, bool present)
-{
-	for (uint64 i = 0; i < count; i++)
-	{
-		BookingEventFact *fact;
-
-		if (facts->count == facts->size)
-		{
-			facts->size = Max(facts->size * 2, 8);
-			facts->facts = facts->facts == NULL ?
-				palloc_array(BookingEventFact, facts->size) :
-				repalloc(facts->facts, facts->size * sizeof(BookingEventFact));
-		}
-		fact = &facts->facts[facts->count++];
-		fact->intent_id = DatumGetInt64(booking_plan_column(i, 1, NULL));
-		fact->object = DatumGetTextPP(booking_plan_column(i, 2, NULL));
-		fact->occurrence = DatumGetTimestampTz(booking_plan_column(i, 3, NULL));
-		fact->present = present;
-	}
 }

@@ -44,40 +44,29 @@ typedef struct BookingEventRows
 	bool	   *nulls[BOOKING_EVENT_COLUMNS];
 } BookingEventRows;
 
-/* an event of ours that was stored, or is gone */
-typedef struct BookingEventFact
-{
-	int64		intent_id;
-	text	   *object;
-	TimestampTz occurrence;
-	bool		present;
-} BookingEventFact;
-
-typedef struct BookingEventFacts
+/* objects that belonged to intents, until they were replaced */
+typedef struct BookingOwnedObjects
 {
 	int			count;
-	int			size;
-	BookingEventFact *facts;
-} BookingEventFacts;
+	text	  **objects;
+	int64	   *intent_ids;
+} BookingOwnedObjects;
 
 extern void booking_store_event_add(BookingEventRows *rows,
 									const Datum *values, const bool *nulls);
 extern void booking_store_events_insert(int64 calendar_id, int64 round,
-										const BookingEventRows *rows,
-										BookingEventFacts *facts);
+										const BookingEventRows *rows);
 extern void booking_store_events_delete(int64 calendar_id, ArrayType *objects,
-										BookingEventFacts *facts);
-extern void booking_store_events_sweep(int64 calendar_id, int64 round,
-									   BookingEventFacts *facts);
+										BookingOwnedObjects *owned);
+extern void booking_store_events_keep(int64 calendar_id,
+									  const BookingOwnedObjects *owned);
+extern void booking_store_events_remove(int64 calendar_id, int64 round,
+										ArrayType *objects);
+extern void booking_store_events_sweep(int64 calendar_id, int64 round);
 extern void booking_store_events_seen(int64 calendar_id, int64 round,
 									  ArrayType *objects);
 extern int	booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
 										 ArrayType *etags, int *places);
 extern void booking_store_events_expire(int64 calendar_id);
-extern bool booking_store_event_intent(int64 intent_id,
-									   BookingIdentity *identity,
-									   text **event);
-extern void booking_store_event_note(int64 intent_id, const char *event,
-									 text *role, TimestampTz now);
 
 #endif							/* BOOKING_STORE_EVENT_H */

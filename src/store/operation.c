@@ -196,7 +196,7 @@ booking_store_leases_read(const int64 *operation_ids, int count, int *found)
 	static BookingPlan plan = {
 		"SELECT " OPERATION_COLUMNS ", i.principal, i.intent, i.state, i.during,"
 		" i.terms, i.supersedes, i.detail, p.body, a.provider,"
-		" a.base_url, c.remote_id, s.sealed, s.secret"
+		" a.base_url, c.remote_id, s.sealed, s.secret, p.moved_to"
 		"  FROM booking.operation o"
 		"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 		"  JOIN booking.account a"
@@ -243,6 +243,7 @@ lease_from_row(uint64 row, BookingLease *lease)
 	BookingPayload *payload = &lease->payload;
 	bool		isnull;
 	Datum		detail;
+	Datum		moved_to;
 
 	operation_from_row(row, &lease->operation);
 	lease->principal = column_cstring(row, first);
@@ -261,6 +262,11 @@ lease_from_row(uint64 row, BookingLease *lease)
 	lease->remote_id = column_cstring(row, first + 10);
 	lease->sealed = DatumGetBool(booking_plan_column(row, first + 11, NULL));
 	lease->secret = column_bytea(row, first + 12);
+	moved_to = booking_plan_column(row, first + 13, &isnull);
+	lease->previous_moved = !isnull;
+	if (lease->previous_moved)
+		booking_range_bounds(moved_to, &lease->previous_start,
+							 &lease->previous_end);
 }
 
 /*
@@ -274,7 +280,12 @@ booking_store_operation_change(const BookingOperationChange *change)
 		"UPDATE booking.operation SET state = $3, next_at = $4, epoch = $5,"
 		" tries = $6, uncertain = $7, href = coalesce($8, href),"
 		" etag = coalesce($9, etag), body = coalesce($10, body),"
-		" problem = $11, message = $12, changed_at = $13"
+		" problem = $11, message = $12, changed_at = $13,"
+		" round = CASE WHEN $3 <> 'confirmed' THEN round ELSE coalesce("
+		"  (SELECT k.round FROM booking.calendar c"
+		"    JOIN booking.cursor k ON k.calendar_id = c.calendar_id"
+		"   WHERE c.tenant = operation.tenant"
+		"     AND c.calendar = operation.calendar), 0) END"
 		" WHERE operation_id = $1 AND state = $2",
 		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT4OID, INT4OID, BOOLOID,
 			TEXTOID, TEXTOID, BYTEAOID, TEXTOID, TEXTOID, TIMESTAMPTZOID}

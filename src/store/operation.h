@@ -56,6 +56,9 @@ typedef struct BookingLease
 	Jsonb	   *detail;			/* of the intent */
 	BookingPayload payload;
 	bytea	   *previous_body;	/* what we last left there, NULL nothing */
+	bool		previous_moved; /* others moved it since, which was accepted */
+	TimestampTz previous_start;
+	TimestampTz previous_end;
 	char	   *provider;
 	char	   *base_url;
 	char	   *remote_id;

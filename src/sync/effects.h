@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * effects.h
- *	  what a calendar says of events of ours
+ *	  what becomes of bookings whose events others changed
  *
  * IDENTIFICATION
  *	  booking/src/sync/effects.h
@@ -12,10 +12,8 @@
 #define BOOKING_EFFECTS_H
 
 #include "ledger/call.h"
-#include "store/event.h"
 #include "sync/round.h"
 
-extern void booking_effects_apply(BookingCall *call, const BookingRound *round,
-								  const BookingEventFacts *facts);
+extern bool booking_effects_settle(BookingCall *call, BookingRound *round);
 
 #endif							/* BOOKING_EFFECTS_H */

@@ -25,7 +25,6 @@
 #include "compat.h"
 #include "store/conflict.h"
 #include "store/event.h"
-#include "sync/effects.h"
 #include "sync/projection.h"
 
 /* longer ones do not fit into an index, and are not ours */
@@ -72,11 +71,10 @@ static text *object_text(const char *string);
  * in their version, in wanted, which has room for all.
  */
 int
-booking_projection_list(BookingCall *call, const BookingRound *round,
+booking_projection_list(const BookingRound *round,
 						const BookingPullChunk *listed,
 						const BookingPullItem **wanted)
 {
-	BookingEventFacts facts = {0};
 	text	  **objects = palloc_array(text *, BOOKING_PULL_CHUNK);
 	Datum	   *etags = palloc_array(Datum, BOOKING_PULL_CHUNK);
 	int		   *places = palloc_array(int, BOOKING_PULL_CHUNK);
@@ -100,12 +98,8 @@ booking_projection_list(BookingCall *call, const BookingRound *round,
 													 item->etag : ""));
 	}
 	if (count < listed->nitems)
-	{
-		booking_store_events_delete(round->calendar_id,
-									objects_of(listed->items, listed->nitems, true),
-									&facts);
-		booking_effects_apply(call, round, &facts);
-	}
+		booking_store_events_remove(round->calendar_id, round->round,
+									objects_of(listed->items, listed->nitems, true));
 	if (count == 0)
 		return 0;
 	object_array = booking_record_make_text_array(objects, count);
@@ -150,7 +144,7 @@ void
 booking_projection_apply(BookingCall *call, const BookingRound *round,
 						 const BookingPullItem *items, int count)
 {
-	BookingEventFacts facts = {0};
+	BookingOwnedObjects owned;
 	Builder		builder = {round};
 
 	for (int i = 0; i < count; i++)
@@ -164,12 +158,11 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 			add_object(&builder);
 	}
 	booking_store_events_delete(round->calendar_id,
-								objects_of(items, count, false), &facts);
-	booking_store_events_insert(round->calendar_id, round->round, &builder.rows,
-								&facts);
+								objects_of(items, count, false), &owned);
+	booking_store_events_insert(round->calendar_id, round->round, &builder.rows);
+	booking_store_events_keep(round->calendar_id, &owned);
 	booking_store_overlaps_of_objects(round->calendar_id,
 									  objects_of(items, count, false), call->now);
-	booking_effects_apply(call, round, &facts);
 }
 
 /*
@@ -184,18 +177,6 @@ booking_projection_spoil(BookingCall *call, const BookingRound *round,
 	bad.data = NULL;
 	bad.problem = problem;
 	booking_projection_apply(call, round, &bad, 1);
-}
-
-/*
- * Everything was listed: what was not seen is gone.
- */
-void
-booking_projection_sweep(BookingCall *call, const BookingRound *round)
-{
-	BookingEventFacts facts = {0};
-
-	booking_store_events_sweep(round->calendar_id, round->round, &facts);
-	booking_effects_apply(call, round, &facts);
 }
 
 /*

@@ -14,7 +14,7 @@
 #include "provider/provider.h"
 #include "sync/round.h"
 
-extern int	booking_projection_list(BookingCall *call, const BookingRound *round,
+extern int	booking_projection_list(const BookingRound *round,
 									const BookingPullChunk *listed,
 									const BookingPullItem **wanted);
 extern void booking_projection_apply(BookingCall *call,
@@ -24,7 +24,5 @@ extern void booking_projection_spoil(BookingCall *call,
 									 const BookingRound *round,
 									 const BookingPullItem *item,
 									 const char *problem);
-extern void booking_projection_sweep(BookingCall *call,
-									 const BookingRound *round);
 
 #endif							/* BOOKING_PROJECTION_H */

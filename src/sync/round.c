@@ -25,7 +25,7 @@
 #include "guc.h"
 #include "store/conflict.h"
 #include "store/event.h"
-#include "sync/projection.h"
+#include "sync/effects.h"
 #include "sync/round.h"
 
 #define BACKOFF_FIRST_SECS 5
@@ -142,23 +142,27 @@ booking_round_page(BookingRound *round, const char *page)
 }
 
 /*
- * All is applied.
+ * All is applied: judge what became of our own events, a few at a time, and
+ * then end the round.  Returns whether it has ended; if not, call again in the
+ * next transaction.
  */
-void
-booking_round_finish(BookingCall *call, const BookingRound *round,
-					 const char *token)
+bool
+booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 {
 	TimestampTz now = booking_call_hold_clock();
 	int			interval = booking_sync_interval > 0 ? booking_sync_interval :
 		UNSET_INTERVAL_SECS;
 
+	if (!booking_effects_settle(call, round))
+		return false;
 	if (round->whole)
-		booking_projection_sweep(call, round);
+		booking_store_events_sweep(round->calendar_id, round->round);
 	booking_store_overlaps_of_calendar(round->calendar_id, call->now);
 	booking_store_overlaps_resolve(round->calendar_id, call->now);
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,
 								now + (TimestampTz) (interval * jitter(0.1) *
 													 USECS_PER_SEC));
+	return true;
 }
 
 /*

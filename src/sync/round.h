@@ -30,13 +30,16 @@ typedef struct BookingRound
 	TimestampTz from;			/* window */
 	TimestampTz until;
 	char		zone[BOOKING_ZONE_LEN];	/* of the calendar's resource */
+	bool		gone_judged;	/* those of our events that are gone */
+	int64		judged;			/* intents up to this one */
+	bool		impatient;		/* waited for locks of resources in vain */
 } BookingRound;
 
 extern void booking_round_begin(BookingCall *call, BookingCursorLease *lease,
 								BookingRound *round);
 extern bool booking_round_enter(const BookingRound *round);
 extern void booking_round_page(BookingRound *round, const char *page);
-extern void booking_round_finish(BookingCall *call, const BookingRound *round,
+extern bool booking_round_finish(BookingCall *call, BookingRound *round,
 								 const char *token);
 extern void booking_round_fail(BookingCall *call, const BookingRound *round,
 							   const BookingPullResult *result);

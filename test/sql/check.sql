@@ -172,6 +172,16 @@ INSERT INTO test.plant (object, what, statement) VALUES
 ('change', 'a change that never was', 'UPDATE booking.change SET revision = 9 WHERE tenant = ''check'' AND "position" = 1'),
 ('change', 'a change twice', 'UPDATE booking.change SET revision = 1 WHERE tenant = ''check'' AND revision = 2'),
 ('change', 'a change numbered before an earlier one', 'UPDATE booking.change SET "position" = NULL WHERE tenant = ''check'' AND "position" = 1'),
+-- events of ours
+('intent', 'a created booking that holds another time than its event''s', $$WITH o AS
+	(INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id, moved_to)
+	 VALUES (id('single'), now(), now(), now(), 'check', 'x', 'x', 'create', 'confirmed', 'x', h(10, 11)) RETURNING intent_id)
+	UPDATE booking.intent i SET state = 'created' FROM o WHERE i.intent_id = o.intent_id$$),
+('event', 'an event of no intent', $$WITH c AS
+	(INSERT INTO booking.calendar (tenant, calendar, account, remote_id, role, changed_at)
+	 VALUES ('check', 'x', 'x', 'x', 'busy', now()) RETURNING calendar_id)
+	INSERT INTO booking.event (calendar_id, seen_round, intent_id, object, busy, status, transparency)
+	SELECT calendar_id, 0, 900000000, 'x', true, 'confirmed', 'opaque' FROM c$$),
 -- tasks
 ('task', 'a task of no intent', 'UPDATE booking.task SET intent_id = 900000000 WHERE intent_id = id(''single'')'),
 ('task', 'a task of another tenant', 'UPDATE booking.task SET tenant = ''check 2'' WHERE intent_id = id(''single'')'),

@@ -259,8 +259,8 @@ foreach my $kind (qw(radicale xandikos))
 		$session,
 		"SELECT i.event, i.state, count(e.*) FROM booking.intent i LEFT JOIN booking.event e USING (intent_id)"
 		  . " WHERE i.intent = '$c-1' GROUP BY 1, 2",
-		[ 'absent', 'created', 0 ],
-		"$kind: our event is gone, and known to be");
+		[ 'absent', 'canceled', 0 ],
+		"$kind: our event is gone, and so is the booking");
 
 	#
 	# What the server forgets to tell
