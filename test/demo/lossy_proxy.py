@@ -5,9 +5,10 @@
 #	lossy_proxy.py SERVER_PORT PORT_FILE DEAD_FILE
 #
 # Hands requests to the server on SERVER_PORT and its answers back, and writes
-# the port it listens on to PORT_FILE.  While DEAD_FILE exists, a PUT still
-# reaches the server but its answer is lost, and every other request is lost
-# before it arrives: the worst moment for a line to fail.
+# the port it listens on to PORT_FILE.  Once DEAD_FILE exists, the line dies at
+# the next PUT, which still reaches the server while its answer is lost: the worst
+# moment for a line to fail.  Until DEAD_FILE is gone every other request is lost
+# before it arrives.
 
 import http.client
 import http.server
@@ -15,6 +16,7 @@ import os
 import sys
 
 server_port, port_file, dead_file = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+lost = False
 hop_by_hop = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
@@ -30,9 +32,10 @@ class Line(http.server.BaseHTTPRequestHandler):
 		pass
 
 	def forward(self):
+		global lost
 		body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-		dead = os.path.exists(dead_file)
-		if not dead or self.command == "PUT":
+		lost = os.path.exists(dead_file) and (lost or self.command == "PUT")
+		if not lost or self.command == "PUT":
 			server = http.client.HTTPConnection("127.0.0.1", server_port, timeout=30)
 			headers = {name: value for name, value in self.headers.items()
 					   if name.lower() not in hop_by_hop}
@@ -40,7 +43,7 @@ class Line(http.server.BaseHTTPRequestHandler):
 			answer = server.getresponse()
 			content = answer.read()
 			server.close()
-		if dead:
+		if lost:
 			self.close_connection = True
 			return
 		self.send_response_only(answer.status, answer.reason)
