@@ -557,6 +557,8 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 										   VARSIZE_ANY_EXHDR(previous),
 										   dispatch->arena, &dispatch->previous))
 			return false;
+		/* a body does not say who was to be told */
+		dispatch->previous.notify = dispatch->wanted.notify;
 		job->previous = &dispatch->previous;
 		if (job->looked_up == BOOKING_JOB_CANCEL)
 			job->wanted = job->previous;

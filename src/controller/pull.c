@@ -28,6 +28,7 @@
 
 #include "compat.h"
 #include "controller/credential.h"
+#include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/pull.h"
 #include "controller/seal.h"
@@ -106,8 +107,11 @@ static void work_run(PullRun *run);
 static void work_step(BookingCall *call, void *arg);
 static void listed(BookingCall *call, PullRun *run);
 static void listed_more(BookingCall *call, PullRun *run);
+static void store_brought(BookingCall *call, PullRun *run);
 static void fetched(BookingCall *call, PullRun *run);
 static void apply_lot(BookingCall *call, PullRun *run);
+static void apply_some(BookingCall *call, PullRun *run,
+					   const BookingPullItem *items, int count);
 static void apply_items(BookingCall *call, void *arg);
 static void spoil_item(BookingCall *call, void *arg);
 static void failed(BookingCall *call, PullRun *run);
@@ -293,6 +297,8 @@ lease_item(BookingCall *call, void *arg)
 		return;
 	run = work->run = make_run(lease);
 	booking_round_begin(call, lease, &run->round);
+	run->job.from = booking_unix_microseconds(run->round.from);
+	run->job.until = booking_unix_microseconds(run->round.until);
 	run->job.token = copy_string(run->arena, lease->cursor.token);
 	run->job.page = copy_string(run->arena, lease->cursor.page);
 	if (lease->secret == NULL ||
@@ -541,6 +547,7 @@ listed_more(BookingCall *call, PullRun *run)
 	}
 	run->at.nwanted = booking_projection_list(call, &run->round, chunk,
 										   run->wanted);
+	store_brought(call, run);
 	for (int i = 0; i < run->at.nwanted; i++)
 		run->objects[i] = run->wanted[i]->object;
 	run->at.chunk = chunk->next;
@@ -550,6 +557,29 @@ listed_more(BookingCall *call, PullRun *run)
 		listed_more(call, run);
 	else
 		run->at.listing = true;	/* in a transaction of its own */
+}
+
+/*
+ * Store what the listing brought of the objects that are wanted; the others
+ * remain to be fetched.
+ */
+static void
+store_brought(BookingCall *call, PullRun *run)
+{
+	BookingPullItem *items = palloc_array(BookingPullItem, run->at.nwanted + 1);
+	int			nbrought = 0;
+	int			nleft = 0;
+
+	for (int i = 0; i < run->at.nwanted; i++)
+	{
+		if (run->wanted[i]->data != NULL)
+			items[nbrought++] = *run->wanted[i];
+		else
+			run->wanted[nleft++] = run->wanted[i];
+	}
+	run->at.nwanted = nleft;
+	if (nbrought > 0)
+		apply_some(call, run, items, nbrought);
 }
 
 /*
@@ -574,35 +604,46 @@ fetched(BookingCall *call, PullRun *run)
 }
 
 /*
- * Store the objects that have come: together, or, when that fails, each by
- * itself, so that the one that is bad stops no other.
+ * Store the objects that have come.
  */
 static void
 apply_lot(BookingCall *call, PullRun *run)
 {
 	BookingPullItem *items = palloc_array(BookingPullItem, run->nasked);
-	Lot			lot = {run, items, 0};
-	ErrorData  *error;
+	int			count = 0;
 
 	for (BookingPullChunk *chunk = run->pull.result.items; chunk != NULL; chunk = chunk->next)
 	{
-		for (int i = 0; i < chunk->nitems && lot.count < run->nasked; i++)
-			items[lot.count++] = chunk->items[i];
+		for (int i = 0; i < chunk->nitems && count < run->nasked; i++)
+			items[count++] = chunk->items[i];
 	}
 
 	/* of what is bad for good the version is known from the listing */
-	for (int i = 0; i < lot.count; i++)
+	for (int i = 0; i < count; i++)
 	{
 		if (items[i].etag == NULL &&
 			(items[i].problem == NULL || strcmp(items[i].problem, "not_delivered") != 0))
 			items[i].etag = run->wanted[run->at.nfetched + i]->etag;
 	}
-	error = booking_session_item(call, apply_items, &lot);
+	apply_some(call, run, items, count);
+}
+
+/*
+ * Store objects: together, or, when that fails, each by itself, so that the one
+ * that is bad stops no other.
+ */
+static void
+apply_some(BookingCall *call, PullRun *run, const BookingPullItem *items,
+		   int count)
+{
+	Lot			lot = {run, items, count};
+	ErrorData  *error = booking_session_item(call, apply_items, &lot);
+
 	if (error == NULL)
 		return;
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
 		ThrowErrorData(error);
-	for (int i = 0; i < run->nasked; i++)
+	for (int i = 0; i < count; i++)
 	{
 		Lot			one = {run, &items[i], 1, NULL};
 

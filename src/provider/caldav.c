@@ -108,6 +108,12 @@ read_object(const char *data, size_t len, const BookingExpandRequest *request,
 	BookingIcalFault fault = booking_ical_expand(data, len, request, arena,
 												 expansion);
 
+	/* a task or a journal is no trouble, and has no occurrence */
+	if (fault == BOOKING_ICAL_NO_EVENT)
+	{
+		memset(expansion, 0, sizeof(*expansion));
+		return NULL;
+	}
 	return fault == BOOKING_ICAL_OK ? NULL : booking_ical_fault_text(fault);
 }
 

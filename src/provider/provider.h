@@ -266,7 +266,8 @@ typedef struct BookingProvider
 	/*
 	 * Occurrences of an object that a pull brought, in a window: see
 	 * booking_ical_expand().  Returns NULL, or why nothing can be known, in
-	 * words for people that say nothing of the event.
+	 * words for people that say nothing of the event.  What is no event at all
+	 * has no occurrences.
 	 */
 	const char *(*read_object) (const char *data, size_t len,
 								const BookingExpandRequest *request,
