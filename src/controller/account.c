@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 
+#include "codec/jwt.h"
 #include "compat.h"
 #include "controller/seal.h"
 #include "ledger/access.h"
@@ -23,9 +24,11 @@
 #include "ledger/site.h"
 #include "ledger/wake.h"
 #include "provider/provider.h"
+#include "provider/signin.h"
 #include "store/conflict.h"
 #include "store/cursor.h"
 #include "store/store.h"
+#include "store/token.h"
 
 PG_FUNCTION_INFO_V1(booking_account_put);
 PG_FUNCTION_INFO_V1(booking_account_remove);
@@ -43,7 +46,10 @@ static void check_settings(Jsonb *settings);
 static void check_busy_blocks(Jsonb *settings);
 static void check_size(Jsonb *value, const char *name);
 static void check_credential(Jsonb *credential);
-static void demand_string(Jsonb *object, const char *key);
+static void check_grant(Jsonb *credential, BookingGrant grant);
+static JsonbValue *find_key(Jsonb *credential, const char *key);
+static char *demand_string(Jsonb *object, const char *key);
+static bool is_url(const char *url);
 static void demand_account(text *tenant, text *account, text **provider);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
@@ -65,13 +71,15 @@ booking_account_put(PG_FUNCTION_ARGS)
 	Jsonb	   *settings = PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4);
 	text	   *present_url = NULL;
 	Jsonb	   *present_settings = NULL;
+	const BookingProvider *known;
 	BookingCall call;
 
-	if (booking_provider_find(text_to_cstring(provider)) == NULL)
+	known = booking_provider_find(text_to_cstring(provider));
+	if (known == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" names no provider", "provider"),
-				 errhint("Known providers: caldav.")));
+				 errhint("Known providers: %s.", booking_provider_names())));
 	if (settings != NULL)
 		check_settings(settings);
 
@@ -81,6 +89,8 @@ booking_account_put(PG_FUNCTION_ARGS)
 									  &present_settings);
 	if (base_url == NULL)
 		base_url = present_url;
+	if (base_url == NULL && known->base_url[0] != '\0')
+		base_url = cstring_to_text(known->base_url);
 	if (base_url == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -122,6 +132,7 @@ booking_account_remove(PG_FUNCTION_ARGS)
 				 errmsg("the account is in use"),
 				 errdetail("Calendars: %s.", text_to_cstring(calendars)),
 				 errhint("Remove its calendars first.")));
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_remove(tenant, account);
 	(void) booking_store_account_remove(tenant, account);
 	audit(&call, "account_remove", tenant, "account", account);
@@ -162,6 +173,7 @@ booking_credential_put(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("the credential is stored unencrypted"),
 				 errhint("Set booking.secret_key_file, and put the credential again.")));
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_put(tenant, account, sealed, secret, call.now);
 	booking_store_account_unpark(tenant, account, call.now);
 	booking_store_cursors_hasten(tenant, account, booking_call_hold_clock());
@@ -184,6 +196,7 @@ booking_credential_remove(PG_FUNCTION_ARGS)
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, account, NULL);
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_remove(tenant, account);
 	audit(&call, "credential_remove", tenant, "account", account);
 	booking_call_end(&call);
@@ -294,7 +307,20 @@ booking_seal_context(const text *tenant, const text *account)
 static text *
 url_arg(FunctionCallInfo fcinfo, int n, const char *name)
 {
-	char	   *url = text_to_cstring(PG_GETARG_TEXT_PP(n));
+	if (!is_url(text_to_cstring(PG_GETARG_TEXT_PP(n))))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is no valid URL", name),
+				 errhint("Give https://host/path without user, query and fragment; credentials go to booking_credential_put.")));
+	return PG_GETARG_TEXT_PP(n);
+}
+
+/*
+ * Is a text such a URL?
+ */
+static bool
+is_url(const char *url)
+{
 	const char *rest = NULL;
 	bool		valid;
 
@@ -307,12 +333,7 @@ url_arg(FunctionCallInfo fcinfo, int n, const char *name)
 	for (const char *p = rest; valid && *p != '\0'; p++)
 		valid = (unsigned char) *p > ' ' && (unsigned char) *p < 0x7f &&
 			strchr("@?#\"<>\\^`{|}", *p) == NULL;
-	if (!valid)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is no valid URL", name),
-				 errhint("Give https://host/path without user, query and fragment; credentials go to booking_credential_put.")));
-	return PG_GETARG_TEXT_PP(n);
+	return valid;
 }
 
 /*
@@ -336,7 +357,7 @@ remote_id_arg(FunctionCallInfo fcinfo, int n)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is invalid", "remote_id"),
-				 errhint("Give 1 to %d bytes without control characters: for CalDAV the path or URL of the collection.",
+				 errhint("Give 1 to %d bytes without control characters: for CalDAV the path or URL of the collection, for Google the id of the calendar.",
 						 MAX_URL_BYTES)));
 	return remote_id;
 }
@@ -425,6 +446,7 @@ static void
 check_credential(Jsonb *credential)
 {
 	JsonbValue	type;
+	char	   *word;
 
 	check_size(credential, "credential");
 	if (!JB_ROOT_IS_OBJECT(credential) ||
@@ -434,25 +456,75 @@ check_credential(Jsonb *credential)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" must be an object with a type", "credential"),
 				 errhint("For example {\"type\": \"basic\", \"username\": ..., \"password\": ...}.")));
-	if (type.val.string.len == 5 && memcmp(type.val.string.val, "basic", 5) == 0)
+	word = pnstrdup(type.val.string.val, type.val.string.len);
+	if (strcmp(word, "basic") == 0)
 	{
 		demand_string(credential, "username");
 		demand_string(credential, "password");
 	}
-	else if (type.val.string.len == 6 && memcmp(type.val.string.val, "bearer", 6) == 0)
+	else if (strcmp(word, "bearer") == 0)
 		demand_string(credential, "token");
+	else if (booking_signin_grant(word) != BOOKING_GRANT_NONE)
+		check_grant(credential, booking_signin_grant(word));
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("argument \"%s\" has a type that is not supported", "credential"),
-				 errhint("Supported types: basic, bearer.")));
+				 errhint("Supported types: basic, bearer, refresh_token, client_credentials, service_account.")));
+}
+
+/*
+ * A credential that signs in for a token.  Where tokens come from must be told
+ * unless the provider says it; whether plain http is allowed there is judged
+ * when it is used.
+ */
+static void
+check_grant(Jsonb *credential, BookingGrant grant)
+{
+	if (find_key(credential, "token_url") != NULL &&
+		!is_url(demand_string(credential, "token_url")))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", "token_url"),
+				 errhint("Give https://host/path without user, query and fragment.")));
+	if (find_key(credential, "scope") != NULL)
+		demand_string(credential, "scope");
+	if (grant == BOOKING_GRANT_ASSERTION)
+	{
+		JsonbValue *key = find_key(credential, "private_key");
+
+		demand_string(credential, "client_email");
+		if (find_key(credential, "subject") != NULL)
+			demand_string(credential, "subject");
+		if (key == NULL || key->type != jbvString ||
+			!booking_jwt_key_is_valid(pnstrdup(key->val.string.val, key->val.string.len)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", "private_key"),
+					 errhint("Give an RSA key of 2048 bits or more in PEM, without a passphrase.")));
+		return;
+	}
+	demand_string(credential, "client_id");
+	if (grant == BOOKING_GRANT_REFRESH)
+		demand_string(credential, "refresh_token");
+	if (grant == BOOKING_GRANT_CLIENT || find_key(credential, "client_secret") != NULL)
+		demand_string(credential, "client_secret");
+}
+
+/*
+ * A member of a credential; NULL if there is none.
+ */
+static JsonbValue *
+find_key(Jsonb *credential, const char *key)
+{
+	return getKeyJsonValueFromContainer(&credential->root, key, strlen(key), NULL);
 }
 
 /*
  * A key of a credential must be a string without control characters, which
- * would end a header line.
+ * would end a header line.  Returns it.
  */
-static void
+static char *
 demand_string(Jsonb *object, const char *key)
 {
 	JsonbValue	value;
@@ -469,6 +541,7 @@ demand_string(Jsonb *object, const char *key)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", key),
 				 errhint("Give a string that is not empty and has no control characters.")));
+	return pnstrdup(value.val.string.val, value.val.string.len);
 }
 
 /*

@@ -33,11 +33,13 @@
 #include "controller/credential.h"
 #include "controller/limits.h"
 #include "controller/session.h"
+#include "controller/signin.h"
 #include "controller/shared.h"
 #include "guc.h"
 #include "ledger/access.h"
 #include "ledger/args.h"
 #include "provider/provider.h"
+#include "provider/report.h"
 #include "store/account.h"
 
 PG_FUNCTION_INFO_V1(booking_account_check);
@@ -66,6 +68,7 @@ typedef struct SignIn
 {
 	Check	   *check;
 	const BookingAccountCheck *asked;
+	BookingSigninState state;
 } SignIn;
 
 typedef struct CheckWait
@@ -218,6 +221,12 @@ booking_account_check_lease(BookingCall *call)
 			add_result(check, "credential",
 					   booking_arena_copy(check->arena, error->message,
 										  strlen(error->message)));
+		/* come back for it, and for all behind it, when there is a token */
+		if (error == NULL && sign_in.state == BOOKING_SIGNIN_WAITING)
+		{
+			booking_arena_free(check->arena);
+			break;
+		}
 		dlist_push_tail(&checks, &check->node);
 		newest_check = Max(newest_check, asked[i].check_id);
 	}
@@ -233,12 +242,22 @@ fill_auth(BookingCall *call, void *arg)
 	Check	   *check = sign_in->check;
 	const BookingAccountCheck *asked = sign_in->asked;
 
-	if (asked->secret == NULL ||
-		!booking_auth_fill(&check->auth, asked->secret, asked->sealed,
-						   booking_seal_context(asked->tenant, asked->account),
-						   check->arena))
+	BookingSigninAccount account = {
+		check->provider, asked->tenant, asked->account, asked->secret, asked->sealed
+	};
+	const char *problem;
+
+	sign_in->state = booking_signin_fill(call, &account, check->arena, &check->auth,
+										 &problem);
+	if (sign_in->state != BOOKING_SIGNIN_UNUSABLE)
+		return;
+	if (problem == NULL)
 		add_result(check, "credential",
 				   "The account has no credential. Put one with booking_credential_put.");
+	else
+		add_result(check, "credential",
+				   booking_report_text(check->arena,
+									   "No access token could be got: %s.", problem));
 }
 
 /*

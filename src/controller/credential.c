@@ -19,26 +19,67 @@
 
 static const char *copy_member(JsonbContainer *object, const char *key,
 							   BookingArena *arena);
-static void wipe(const char *secret);
+static Jsonb *open_json(const bytea *secret, bool sealed,
+						const char *context);
 
 /*
- * Open a stored credential into an arena; false if it is of no use.  Raises an
+ * Open a stored credential into an arena: what a request signs in with, or what
+ * a token is asked for with.  What it does not have stays NULL.  Raises an
  * error when it was sealed with another key.
  */
-bool
-booking_auth_fill(BookingHttpAuth *auth, const bytea *secret, bool sealed,
-				  const char *context, BookingArena *arena)
+void
+booking_credential_open(const bytea *secret, bool sealed, const char *context,
+						BookingArena *arena, BookingHttpAuth *auth,
+						BookingSignin *signin)
+{
+	Jsonb	   *credential = open_json(secret, sealed, context);
+	JsonbContainer *root = &credential->root;
+	const char *type = copy_member(root, "type", arena);
+
+	memset(auth, 0, sizeof(*auth));
+	memset(signin, 0, sizeof(*signin));
+	auth->username = copy_member(root, "username", arena);
+	auth->password = copy_member(root, "password", arena);
+	auth->bearer = copy_member(root, "token", arena);
+	signin->grant = type == NULL ? BOOKING_GRANT_NONE : booking_signin_grant(type);
+	signin->token_url = copy_member(root, "token_url", arena);
+	signin->client_id = copy_member(root, "client_id", arena);
+	signin->client_secret = copy_member(root, "client_secret", arena);
+	signin->refresh_token = copy_member(root, "refresh_token", arena);
+	signin->scope = copy_member(root, "scope", arena);
+	signin->client_email = copy_member(root, "client_email", arena);
+	signin->private_key = copy_member(root, "private_key", arena);
+	signin->subject = copy_member(root, "subject", arena);
+	explicit_bzero(VARDATA(credential), VARSIZE(credential) - VARHDRSZ);
+}
+
+/*
+ * Open a stored token.
+ */
+void
+booking_credential_token(const bytea *secret, bool sealed, const char *context,
+						 BookingArena *arena, const char **access_token,
+						 const char **refresh_token)
+{
+	Jsonb	   *token = open_json(secret, sealed, context);
+
+	*access_token = copy_member(&token->root, "access_token", arena);
+	*refresh_token = copy_member(&token->root, "refresh_token", arena);
+	explicit_bzero(VARDATA(token), VARSIZE(token) - VARHDRSZ);
+}
+
+/*
+ * Unseal a JSON object.
+ */
+static Jsonb *
+open_json(const bytea *secret, bool sealed, const char *context)
 {
 	char	   *plain = booking_unseal(secret, sealed, context);
-	Jsonb	   *credential = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
-																CStringGetDatum(plain)));
+	Jsonb	   *json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
+														  CStringGetDatum(plain)));
 
-	wipe(plain);
-	auth->username = copy_member(&credential->root, "username", arena);
-	auth->password = copy_member(&credential->root, "password", arena);
-	auth->bearer = copy_member(&credential->root, "token", arena);
-	explicit_bzero(VARDATA(credential), VARSIZE(credential) - VARHDRSZ);
-	return auth->bearer != NULL || (auth->username != NULL && auth->password != NULL);
+	booking_credential_wipe(plain);
+	return json;
 }
 
 /*
@@ -47,8 +88,8 @@ booking_auth_fill(BookingHttpAuth *auth, const bytea *secret, bool sealed,
 void
 booking_auth_wipe(BookingHttpAuth *auth)
 {
-	wipe(auth->password);
-	wipe(auth->bearer);
+	booking_credential_wipe(auth->password);
+	booking_credential_wipe(auth->bearer);
 }
 
 /*
@@ -68,8 +109,8 @@ copy_member(JsonbContainer *object, const char *key, BookingArena *arena)
 /*
  * Overwrite a string, if there is one.
  */
-static void
-wipe(const char *secret)
+void
+booking_credential_wipe(const char *secret)
 {
 	if (secret != NULL)
 		explicit_bzero(unconstify(char *, secret), strlen(secret));

@@ -32,7 +32,7 @@
 #include "controller/limits.h"
 #include "controller/outcome.h"
 #include "controller/pull.h"
-#include "controller/seal.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/state.h"
@@ -64,11 +64,16 @@ static void fill_change(const BookingCall *call,
 static bool to_be_dropped(const BookingLease *lease);
 static BookingDispatch *make_dispatch(BookingCall *call,
 									  const BookingLease *lease, bool lookup);
+static BookingSigninState sign_in(BookingCall *call,
+								  const BookingSigninAccount *account,
+								  BookingDispatch *dispatch);
 static bool fill_bodies(BookingCall *call, const BookingLease *lease,
 						BookingDispatch *dispatch);
 static const char *copy_string(BookingArena *arena, const char *string);
 static void begin_intent(BookingCall *call, const BookingLease *lease);
 static void apply_item(BookingCall *call, void *arg);
+static void note_token(const BookingOperation *operation,
+					   BookingDispatch *dispatch);
 static void doubt_outcome(BookingDispatch *dispatch);
 static void give_up_lease(BookingCall *call, void *arg);
 static void on_answer(void *arg, const BookingHttpResponse *response);
@@ -342,6 +347,8 @@ lease_item(BookingCall *call, void *arg)
 		return;
 
 	work->dispatch = make_dispatch(call, lease, lookup);
+	if (work->dispatch == NULL)
+		return;
 	if (account_in_flight(work->dispatch->account_key) >=
 		work->dispatch->provider->max_in_flight)
 	{
@@ -481,7 +488,8 @@ to_be_dropped(const BookingLease *lease)
 
 /*
  * Everything a job needs, copied out of the transaction.  Raises an error when
- * it cannot be made; then the operation is not begun.
+ * it cannot be made; then the operation is not begun.  NULL while the account
+ * waits for a token.
  */
 static BookingDispatch *
 make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
@@ -490,6 +498,12 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
 	BookingDispatch *dispatch = arena != NULL ?
 		booking_arena_alloc(arena, sizeof(BookingDispatch)) : NULL;
+	BookingSigninAccount account = {
+		booking_provider_find(lease->provider),
+		cstring_to_text(operation->tenant), cstring_to_text(operation->account),
+		lease->secret, lease->sealed
+	};
+	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
 	BookingJob *job;
 
 	if (dispatch == NULL)
@@ -503,7 +517,7 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	dispatch->arena = arena;
 	dispatch->operation_id = operation->operation_id;
 	dispatch->lookup = lookup;
-	dispatch->provider = booking_provider_find(lease->provider);
+	dispatch->provider = account.provider;
 	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
 														operation->account));
 	job = &dispatch->job;
@@ -518,11 +532,14 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	job->etag = copy_string(arena, operation->etag);
 	job->wanted = &dispatch->wanted;
 
-	if (dispatch->provider == NULL || lease->secret == NULL ||
-		!booking_auth_fill(&dispatch->auth, lease->secret, lease->sealed,
-						   booking_seal_context(cstring_to_text(operation->tenant),
-												cstring_to_text(operation->account)),
-						   arena) ||
+	if (dispatch->provider != NULL)
+		state = sign_in(call, &account, dispatch);
+	if (state == BOOKING_SIGNIN_WAITING)
+	{
+		booking_arena_free(arena);
+		return NULL;
+	}
+	if (state == BOOKING_SIGNIN_UNUSABLE ||
 		!fill_bodies(call, lease, dispatch) || booking_arena_failed(arena))
 	{
 		booking_auth_wipe(&dispatch->auth);
@@ -533,6 +550,31 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
 	}
 	return dispatch;
+}
+
+/*
+ * Fill in the credential.  An error, which says that it was sealed with another
+ * key, must not leave the arena behind.
+ */
+static BookingSigninState
+sign_in(BookingCall *call, const BookingSigninAccount *account,
+		BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
+	const char *problem;
+
+	PG_TRY();
+	{
+		state = booking_signin_fill(call, account, arena, &dispatch->auth, &problem);
+	}
+	PG_CATCH();
+	{
+		booking_arena_free(arena);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return state;
 }
 
 /*
@@ -645,8 +687,32 @@ apply_item(BookingCall *call, void *arg)
 	if (operation->epoch != dispatch->epoch ||
 		strcmp(operation->state, dispatch->lookup ? "reconciling" : "sending") != 0)
 		return;
+	note_token(operation, dispatch);
 	booking_outcome_apply(call, operation, dispatch->lookup, outcome,
 						  dispatch->provider);
+}
+
+/*
+ * A token that was refused is got anew, once; then it is the credential.
+ */
+static void
+note_token(const BookingOperation *operation, BookingDispatch *dispatch)
+{
+	BookingOutcome *outcome = &dispatch->task.outcome;
+	text	   *tenant = cstring_to_text(operation->tenant);
+	text	   *account = cstring_to_text(operation->account);
+
+	if (outcome->kind != BOOKING_OUTCOME_AUTH)
+	{
+		if (outcome->status >= 200 && outcome->status < 300)
+			booking_signin_accept(tenant, account, &dispatch->auth);
+	}
+	else if (booking_signin_renew(tenant, account, &dispatch->auth))
+	{
+		outcome->kind = dispatch->lookup ? BOOKING_OUTCOME_FAILED :
+			BOOKING_OUTCOME_NOT_EXECUTED;
+		outcome->problem = "token_refused";
+	}
 }
 
 /*
@@ -754,8 +820,8 @@ static ArrayType *
 saturated_accounts(void)
 {
 	dlist_head *lists[] = {&leased, &running, &finished};
-	text	  **keys = palloc_array(text *, in_flight + 1);
-	int			count = 0;
+	text	  **keys = palloc_array(text *, in_flight + BOOKING_SIGNIN_LIMIT + 1);
+	int			count = booking_signin_pending(keys);
 
 	for (int i = 0; i < lengthof(lists); i++)
 	{

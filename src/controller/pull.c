@@ -31,7 +31,7 @@
 #include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/pull.h"
-#include "controller/seal.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "store/account.h"
 #include "sync/projection.h"
@@ -291,21 +291,32 @@ lease_item(BookingCall *call, void *arg)
 {
 	LeaseWork  *work = arg;
 	BookingCursorLease *lease = booking_store_cursor_lease(work->calendar_id);
+	BookingSigninAccount account = {0};
+	BookingSigninState state;
+	const char *problem;
 	PullRun    *run;
 
 	if (lease == NULL)
 		return;
+	account.provider = booking_provider_find(lease->provider);
+	account.tenant = cstring_to_text(lease->tenant);
+	account.account = cstring_to_text(lease->account);
+	account.secret = lease->secret;
+	account.sealed = lease->sealed;
 	run = work->run = make_run(lease);
+	state = booking_signin_fill(call, &account, run->arena, &run->auth, &problem);
+	if (state == BOOKING_SIGNIN_WAITING)
+	{
+		free_run(run);
+		work->run = NULL;
+		return;
+	}
 	booking_round_begin(call, lease, &run->round);
 	run->job.from = booking_unix_microseconds(run->round.from);
 	run->job.until = booking_unix_microseconds(run->round.until);
 	run->job.token = copy_string(run->arena, lease->cursor.token);
 	run->job.page = copy_string(run->arena, lease->cursor.page);
-	if (lease->secret == NULL ||
-		!booking_auth_fill(&run->auth, lease->secret, lease->sealed,
-						   booking_seal_context(cstring_to_text(lease->tenant),
-												cstring_to_text(lease->account)),
-						   run->arena))
+	if (state == BOOKING_SIGNIN_UNUSABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("the account has no credential that can be used")));
@@ -534,6 +545,8 @@ listed_more(BookingCall *call, PullRun *run)
 	run->at.listing = false;
 	if (chunk == NULL && run->at.page == NULL)
 	{
+		booking_signin_accept(cstring_to_text(run->tenant),
+							  cstring_to_text(run->account), &run->auth);
 		booking_round_finish(call, &run->round, run->at.token);
 		run->at.over = true;
 		return;
@@ -684,12 +697,19 @@ spoil_item(BookingCall *call, void *arg)
 static void
 failed(BookingCall *call, PullRun *run)
 {
-	const BookingPullResult *result = &run->pull.result;
+	BookingPullResult *result = &run->pull.result;
 	text	   *tenant = cstring_to_text(run->tenant);
 	text	   *account = cstring_to_text(run->account);
 	text	   *problem = cstring_to_text(result->problem != NULL ?
 										  result->problem : "failed");
 
+	/* a token that was refused is got anew, once; then it is the credential */
+	if (result->kind == BOOKING_PULL_AUTH &&
+		booking_signin_renew(tenant, account, &run->auth))
+	{
+		result->kind = BOOKING_PULL_FAILED;
+		result->problem = "token_refused";
+	}
 	booking_round_fail(call, &run->round, result);
 	if (result->kind == BOOKING_PULL_AUTH)
 		booking_store_account_park(tenant, account, problem, call->now);
@@ -759,8 +779,8 @@ running_calendars(void)
 static ArrayType *
 busy_accounts(void)
 {
-	text	  **keys = palloc_array(text *, nruns + 1);
-	int			count = 0;
+	text	  **keys = palloc_array(text *, nruns + BOOKING_SIGNIN_LIMIT + 1);
+	int			count = booking_signin_pending(keys);
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &runs)

@@ -43,6 +43,7 @@
 #include "controller/pull.h"
 #include "controller/session.h"
 #include "controller/shared.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/site.h"
@@ -115,6 +116,7 @@ booking_worker_main(Datum arg)
 	booking_dispatch_init(engine);
 	booking_account_check_init(engine);
 	booking_pull_init(engine);
+	booking_signin_init(engine);
 	run_loop(engine);
 	proc_exit(0);
 }
@@ -198,6 +200,7 @@ run_loop(BookingHttpEngine *engine)
 		{
 			result = work_round(recovered);
 			recovered = recovered || result == ROUND_WORKED;
+			booking_signin_start();
 			booking_dispatch_start();
 			booking_account_check_start();
 			booking_pull_start();
@@ -281,7 +284,8 @@ work_round(bool recovered)
 
 	if (result != ROUND_WORKED)
 		return result;
-	if (booking_dispatch_finished() || booking_account_check_finished())
+	if (booking_dispatch_finished() || booking_account_check_finished() ||
+		booking_signin_finished())
 		record_outcomes();
 	booking_pull_work(pause_reason[0] == '\0');
 
@@ -392,9 +396,11 @@ record_outcomes(void)
 	BookingCall call;
 
 	booking_session_begin(&call, "recording outcomes");
+	booking_signin_record(&call);
 	booking_dispatch_apply(&call);
 	booking_account_check_record(&call);
 	booking_session_commit(&call);
+	booking_signin_recorded();
 	booking_dispatch_applied();
 }
 

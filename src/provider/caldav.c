@@ -58,6 +58,8 @@ static bool told_etag(BookingTask *task, const BookingHttpResponse *response);
 const BookingProvider booking_provider_caldav = {
 	.name = "caldav",
 	.base_url = "",
+	.token_url = "",
+	.scope = "",
 	.tells_busy = false,
 	.create_is_idempotent = true,
 	.absence_is_proof = true,

@@ -57,6 +57,8 @@ static void first_request(BookingTask *task, BookingHttpRequest *request);
 const BookingProvider booking_provider_google = {
 	.name = "google",
 	.base_url = "https://www.googleapis.com/calendar/v3",
+	.token_url = "https://oauth2.googleapis.com/token",
+	.scope = "https://www.googleapis.com/auth/calendar",
 	.tells_busy = true,
 	/* not promised, see above: whoever sends again has looked before */
 	.create_is_idempotent = false,

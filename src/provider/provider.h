@@ -221,6 +221,8 @@ typedef struct BookingProvider
 {
 	const char *name;			/* as in booking_account_put */
 	const char *base_url;		/* of accounts that name none; "": they must */
+	const char *token_url;		/* of credentials that name none; "": likewise */
+	const char *scope;			/* likewise */
 	bool		tells_busy;		/* knows when calendars are busy by itself */
 	bool		create_is_idempotent;	/* same id again makes no second event */
 	bool		absence_is_proof;	/* lookup ABSENT allows sending again */
