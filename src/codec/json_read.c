@@ -29,7 +29,7 @@
 #define ARRAY_BYTES 500
 #define VALUE_BYTES 200
 
-static bool is_affordable(const char *data, size_t len);
+static BookingJsonFault look_over(const char *data, size_t len);
 static BookingJson *copy_value(json_object *from, BookingArena *arena);
 static bool copy_children(json_object *from, BookingArena *arena,
 						  BookingJson *to);
@@ -46,11 +46,13 @@ booking_json_read(const char *data, size_t len, BookingArena *arena,
 	json_tokener *tokener;
 	json_object *parsed;
 	enum json_tokener_error error;
+	BookingJsonFault fault;
 	size_t		read;
 
 	*value = NULL;
-	if (len > BOOKING_JSON_BYTES || !is_affordable(data, len))
-		return BOOKING_JSON_TOO_LARGE;
+	fault = look_over(data, len);
+	if (fault != BOOKING_JSON_OK)
+		return fault;
 	tokener = json_tokener_new_ex(BOOKING_JSON_DEPTH);
 	if (tokener == NULL)
 		return BOOKING_JSON_TOO_LARGE;
@@ -79,15 +81,20 @@ booking_json_read(const char *data, size_t len, BookingArena *arena,
 }
 
 /*
- * Can a document be parsed within BOOKING_JSON_MEMORY?  Counts what may begin
- * a value, outside of strings.
+ * Look over a document before it is parsed: can it be done within
+ * BOOKING_JSON_MEMORY, by a count of what may begin a value?  json-c takes more
+ * than RFC 8259 allows even in its strict mode, strings in single quotes among
+ * it, so whatever has no place outside of strings, or in them, is refused here;
+ * else it could hide from the count.
  */
-static bool
-is_affordable(const char *data, size_t len)
+static BookingJsonFault
+look_over(const char *data, size_t len)
 {
 	size_t		bytes = len;
 	bool		quoted = false;
 
+	if (len > BOOKING_JSON_BYTES)
+		return BOOKING_JSON_TOO_LARGE;
 	for (size_t i = 0; i < len; i++)
 	{
 		if (quoted)
@@ -96,6 +103,8 @@ is_affordable(const char *data, size_t len)
 				i++;
 			else if (data[i] == '"')
 				quoted = false;
+			else if ((unsigned char) data[i] < 0x20)
+				return BOOKING_JSON_MALFORMED;
 			continue;
 		}
 		switch (data[i])
@@ -114,12 +123,16 @@ is_affordable(const char *data, size_t len)
 				bytes += VALUE_BYTES;
 				break;
 			default:
+				/* the rest of numbers, literals and blanks */
+				if (data[i] == '\0' ||
+					strchr("]} \t\r\n+-.0123456789Eaeflnrstu", data[i]) == NULL)
+					return BOOKING_JSON_MALFORMED;
 				break;
 		}
 		if (bytes > BOOKING_JSON_MEMORY)
-			return false;
+			return BOOKING_JSON_TOO_LARGE;
 	}
-	return true;
+	return quoted ? BOOKING_JSON_MALFORMED : BOOKING_JSON_OK;
 }
 
 /*

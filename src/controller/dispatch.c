@@ -323,7 +323,7 @@ lease_item(BookingCall *call, void *arg)
 	LeaseWork  *work = arg;
 	BookingLease *lease = work->lease;
 	BookingOperation *operation = &lease->operation;
-	BookingOperationChange change = {0};
+	BookingOperationChange change = {.now = call->now};
 	bool		lookup;
 
 	if (!try_lock_intent(lease))
@@ -347,9 +347,8 @@ lease_item(BookingCall *call, void *arg)
 		return;
 
 	work->dispatch = make_dispatch(call, lease, lookup);
-	if (work->dispatch == NULL)
-		return;
-	if (account_in_flight(work->dispatch->account_key) >=
+	if (work->dispatch == NULL ||
+		account_in_flight(work->dispatch->account_key) >=
 		work->dispatch->provider->max_in_flight)
 	{
 		forget_dispatch(work);

@@ -64,7 +64,8 @@ const Scenario google_lookup[] = {
 		.turns = {{GGET, JSON("200", GITEM("another", "e1", "confirmed", "11", ID, "0", ""))}},
 	.outcome = "FAILED event_unreadable status=200"},
 	{OF_CREATE("get 200 with a time that is none"),
-		.turns = {{GGET, JSON("200", "{\"id\":\"" ID "\",\"start\":{\"dateTime\":\"soon\"}," OURS_PRIVATE "}")}},
+		.turns = {{GGET, JSON("200", "{\"id\":\"" ID "\",\"start\":{\"dateTime\":\"soon\"},"
+			"" OURS_PRIVATE "}")}},
 	.outcome = "FAILED event_unreadable status=200"},
 	{OF_CREATE("401"),
 		.turns = {{GGET, GERROR("401", "authError")}},
@@ -78,7 +79,8 @@ const Scenario google_lookup[] = {
 		.turns = {{GGET, JSON("200", G_WANTED("e2"))}},
 	.outcome = "EQUAL href=" ID " etag=\"e2\" status=200"},
 	{OF_UPDATE("only the title changes, and it has our revision"), .same_time = true,
-		.turns = {{GGET, JSON("200", "{\"id\":\"" ID "\",\"etag\":\"\\\"e2\\\"\",\"summary\":\"After\","
+		.turns = {{GGET, JSON("200", "{\"id\":\"" ID "\",\"etag\":\"\\\"e2\\\"\","
+			"\"summary\":\"After\","
 				"\"start\":{\"dateTime\":\"2030-01-05T10:00:00Z\"},\"end\":{\"dateTime\":\"2030-01-05T10:30:00Z\"},"
 				"\"attendees\":[{\"email\":\"ann@example.org\"},{\"email\":\"bo@example.org\"}]," OURS_PRIVATE "}")}},
 	.outcome = "EQUAL href=" ID " etag=\"e2\" status=200"},
@@ -112,12 +114,13 @@ const Scenario google_check[] = {
 	{CHECK("all is well"),
 		.turns = {{CHECK_CALENDAR, JSON("200", "{\"accessRole\":\"owner\"}")}},
 		.outcome = "DONE status=200",
-	.finding = "connection: Google answers.\ncalendar: The calendar is there.\nwrite access: The account may write."},
+	.finding = "connection: Google answers.\ncalendar: The calendar is there.\n"
+	"write access: The account may write."},
 	{CHECK("it may only be read"),
 		.turns = {{CHECK_CALENDAR, JSON("200", "{\"accessRole\":\"reader\"}")}},
 		.outcome = "REJECTED need_privileges status=200",
-		.finding = "write access! The account may only read the calendar. Have it shared with the right "
-	"to make changes to events."},
+		.finding = "write access! The account may only read the calendar. "
+	"Have it shared with the right to make changes to events."},
 	{CHECK("it is not there: which are is said"),
 		.turns = {{CHECK_CALENDAR, G_NOT_FOUND},
 		{CHECK_LIST, JSON("200", "{\"items\":[{\"id\":\"me@example.org\"},{\"id\":\"b\"}]}")}},
@@ -130,12 +133,13 @@ const Scenario google_check[] = {
 	{CHECK("a credential that is refused"),
 		.turns = {{CHECK_CALENDAR, GERROR("401", "authError")}},
 		.outcome = "AUTH auth_refused status=401",
-	.finding = "credential! Google refuses the credential. Put it anew with booking_credential_put."},
+	.finding = "credential! Google refuses the credential. "
+	"Put it anew with booking_credential_put."},
 	{CHECK("a credential without the scope"),
 		.turns = {{CHECK_CALENDAR, GERROR("403", "insufficientPermissions")}},
 		.outcome = "REJECTED insufficient_permissions status=403",
-		.finding = "access! Google does not allow it: insufficient_permissions. The credential needs the "
-	"scope of calendars, and the project the Calendar API."},
+		.finding = "access! Google does not allow it: insufficient_permissions. "
+	"The credential needs the scope of calendars, and the project the Calendar API."},
 	{CHECK("Google is down"),
 		.turns = {{CHECK_CALENDAR, "503\n\n"}},
 	.outcome = "FAILED unavailable status=503"},

@@ -59,7 +59,8 @@ static const Listing listings[] = {
 	{"all, on one page", .turns = {{LIST, PAGE(SINGLE("a") "," REMOVED("b"), TOKEN)}},
 		.result = "LISTED token=events1:t/1 whole",
 	.items = "a \"ea\" data\nb - removed\n"},
-	{"the first page of several has no token", .turns = {{LIST, PAGE(SINGLE("a"), "\"nextPageToken\":\"p=1\"")}},
+	{"the first page of several has no token", .turns = {{LIST, PAGE(SINGLE("a"),
+		"\"nextPageToken\":\"p=1\"")}},
 		.result = "LISTED page=p=1 whole",
 	.items = "a \"ea\" data\n"},
 	{"an empty page goes on", .turns = {{LIST, PAGE("", "\"nextPageToken\":\"p1\"")}},
@@ -126,8 +127,10 @@ static const Listing listings[] = {
 	{"lost", .turns = {{LIST, "lost reset"}}, .result = "FAILED reset"},
 
 	{"fetch: the instances of two series, the first on two pages", .objects = {"m", "n"},
-		.turns = {{INSTANCES("m", ""), JSON("200", "{\"nextPageToken\":\"p\",\"items\":[{\"id\":\"m_1\"}]}")},
-			{INSTANCES("m", "&pageToken=p"), JSON("200", "{\"items\":[{\"id\":\"m_2\"},{\"id\":\"m_3\",\"status\":\"cancelled\"}]}")},
+		.turns = {{INSTANCES("m", ""), JSON("200", "{\"nextPageToken\":\"p\","
+			"\"items\":[{\"id\":\"m_1\"}]}")},
+			{INSTANCES("m", "&pageToken=p"), JSON("200",
+				"{\"items\":[{\"id\":\"m_2\"},{\"id\":\"m_3\",\"status\":\"cancelled\"}]}")},
 		{INSTANCES("n", ""), NO_ITEMS}},
 		.result = "FETCHED",
 	.items = "m - [{\"id\":\"m_1\"},{\"id\":\"m_2\"}]\nn - []\n"},
@@ -146,7 +149,8 @@ static const Listing listings[] = {
 	.result = "FAILED reset"},
 	{"fetch: 401", .objects = {"m"}, .turns = {{INSTANCES("m", ""), GERROR("401", "authError")}},
 	.result = "AUTH auth_refused status=401"},
-	{"fetch: too large together", .objects = {"m", "n"}, .turns = {{INSTANCES("m", ""), "too large"}},
+	{"fetch: too large together", .objects = {"m", "n"}, .turns = {{INSTANCES("m", ""),
+		"too large"}},
 	.result = "TOO_LARGE object_too_large"},
 	{"fetch: too large alone", .objects = {"m"}, .turns = {{INSTANCES("m", ""), "too large"}},
 		.result = "FETCHED object_too_large",
@@ -352,7 +356,8 @@ test_busy(void)
 	booking_provider_google.busy_start(&busy, &request);
 	ok(strcmp(request.url, GOOGLE "/freeBusy") == 0 && request.read &&
 	   strcmp(request.method, "POST") == 0 &&
-	   strcmp(request.body, "{\"timeMin\":\"2030-01-05T00:00:00Z\",\"timeMax\":\"2030-01-05T01:00:00Z\","
+	   strcmp(request.body, "{\"timeMin\":\"2030-01-05T00:00:00Z\","
+		"\"timeMax\":\"2030-01-05T01:00:00Z\","
 			  "\"items\":[{\"id\":\"a@x\"},{\"id\":\"b@x\"},{\"id\":\"c@x\"},{\"id\":\"d@x\"}]}") == 0,
 	   "google, busy: the question");
 	parse_answer(JSON("200", "{\"calendars\":{"

@@ -12,6 +12,7 @@
 #define CREATE(row) .name = row, .kind = BOOKING_JOB_CREATE
 #define UPDATE(row) .name = row, .kind = BOOKING_JOB_UPDATE
 #define CANCEL(row) .name = row, .kind = BOOKING_JOB_CANCEL
+#define INSERT_MEETING INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none")
 #define MEET(status) \
 	"{\"etag\":\"\\\"e1\\\"\",\"id\":\"" ID "\",\"status\":\"confirmed\"," \
 	"\"start\":{\"dateTime\":\"2030-01-05T11:00:00Z\"},\"end\":{\"dateTime\":\"2030-01-05T11:30:00Z\"}," \
@@ -30,21 +31,22 @@ const Scenario google_create[] = {
 		.turns = {{INSERT_WITH("?sendUpdates=externalOnly"), JSON("200", G_WANTED("e1"))}},
 	.outcome = "DONE href=" ID " etag=\"e1\" status=200"},
 	{CREATE("200 with a conference that is made"), .besides = CONFERENCE,
-		.turns = {{INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none"), JSON("200", MEET("success"))}},
+		.turns = {{INSERT_MEETING, JSON("200", MEET("success"))}},
 	.outcome = "DONE href=" ID " etag=\"e1\" status=200"},
 	{CREATE("200 with a conference that is pending, and made at the poll"), .besides = CONFERENCE,
-		.turns = {{INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none"), JSON("200", MEET("pending"))},
+		.turns = {{INSERT_MEETING, JSON("200", MEET("pending"))},
 		{GGET, JSON("200", MEET("success"))}},
 	.outcome = "DONE href=" ID " etag=\"e1\" status=200"},
-	{CREATE("200 with a conference that stays pending: the booking does not wait"), .besides = CONFERENCE,
-		.turns = {{INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none"), JSON("200", MEET("pending"))},
+	{CREATE("200 with a conference that stays pending: the booking does not wait"),
+		.besides = CONFERENCE,
+		.turns = {{INSERT_MEETING, JSON("200", MEET("pending"))},
 		{GGET, JSON("200", MEET("pending"))}},
 	.outcome = "DONE conference_pending href=" ID " etag=\"e1\" status=200"},
 	{CREATE("200 with a conference that failed"), .besides = CONFERENCE,
-		.turns = {{INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none"), JSON("200", MEET("failure"))}},
+		.turns = {{INSERT_MEETING, JSON("200", MEET("failure"))}},
 	.outcome = "DONE conference_failed href=" ID " etag=\"e1\" status=200"},
 	{CREATE("200 with a pending conference, and the poll is lost"), .besides = CONFERENCE,
-		.turns = {{INSERT_WITH("?conferenceDataVersion=1&sendUpdates=none"), JSON("200", MEET("pending"))},
+		.turns = {{INSERT_MEETING, JSON("200", MEET("pending"))},
 		{GGET, "lost time-out"}},
 	.outcome = "DONE conference_pending href=" ID " etag=\"e1\" status=200"},
 	{CREATE("200 with another id"),
@@ -66,7 +68,8 @@ const Scenario google_create[] = {
 		.turns = {{INSERT, "200\n\n[1,2,3]"}},
 	.outcome = "UNKNOWN body_not_read status=200"},
 	{CREATE("200 with an ETag that would end a header: it is not kept"),
-		.turns = {{INSERT, JSON("200", GITEM(ID, "e\\r\\nX-Evil: 1", "confirmed", "11", ID, "1", ""))}},
+		.turns = {{INSERT, JSON("200", GITEM(ID, "e\\r\\nX-Evil: 1", "confirmed", "11", ID, "1",
+			""))}},
 	.outcome = "DONE href=" ID " status=200"},
 	{CREATE("202 is no success"),
 		.turns = {{INSERT, "202\n\n"}},
@@ -119,7 +122,8 @@ const Scenario google_create[] = {
 		.turns = {{INSERT, G_TAKEN}, {GGET, JSON("200", G_MOVED("e5"))}},
 	.outcome = "DIFFERENT event_changed href=" ID " status=200"},
 	{CREATE("409 duplicate: our marker and cancelled: the id is burnt"),
-		.turns = {{INSERT, G_TAKEN}, {GGET, JSON("200", GITEM(ID, "e9", "cancelled", "11", ID, "0", ""))}},
+		.turns = {{INSERT, G_TAKEN}, {GGET, JSON("200", GITEM(ID, "e9", "cancelled", "11", ID,
+			"0", ""))}},
 	.outcome = "ABSENT deleted_at_provider href=" ID " etag=\"e9\" status=200"},
 	{CREATE("409 duplicate: cancelled, and nothing but the id is left"),
 		.turns = {{INSERT, G_TAKEN}, {GGET, JSON("200", G_DELETED)}},
@@ -163,7 +167,8 @@ const Scenario google_create[] = {
 	.outcome = "REJECTED bad_url"},
 	{CREATE("a base URL with a slash at its end, and a calendar with strange letters"),
 		.base_url = "https://www.googleapis.com/calendar/v3/", .collection = "a/b?c#d",
-		.turns = {{"POST " GOOGLE "/calendars/a%2Fb%3Fc%23d/events?sendUpdates=none\n" GJSON "\n" BODY,
+		.turns = {{"POST " GOOGLE "/calendars/a%2Fb%3Fc%23d/events?sendUpdates=none\n"
+			GJSON "\n" BODY,
 		JSON("200", G_WANTED("e1"))}},
 	.outcome = "DONE href=" ID " etag=\"e1\" status=200"},
 	LAST
@@ -194,7 +199,8 @@ const Scenario google_update[] = {
 				"{\"email\":\"Bo@example.org\",\"displayName\":\"Bo\",\"responseStatus\":\"needsAction\"},"
 				"{\"email\":\"ann@example.org\",\"responseStatus\":\"accepted\"},"
 				"{\"email\":\"cy@example.org\",\"optional\":true}]," OURS_PRIVATE "}"),
-		JSON("200", GITEM(ID, "e5", "confirmed", "10", ID, "1", ",{\"email\":\"cy@example.org\"}"))}},
+		JSON("200", GITEM(ID, "e5", "confirmed", "10", ID, "1",
+			",{\"email\":\"cy@example.org\"}"))}},
 	.outcome = "DONE href=" ID " etag=\"e5\" status=200"},
 	{UPDATE("without an ETag it is read first"),
 		.turns = {{GGET, JSON("200", G_BEFORE("e4"))},

@@ -222,6 +222,7 @@ extern void play_without_memory(const char *table, const Scenario *scenarios);
 extern void test_conformance(void);
 
 /* the others */
+extern void test_signin(void);
 extern void test_google(void);
 extern void test_google_pull(void);
 extern void test_urls(void);

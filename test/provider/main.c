@@ -25,6 +25,7 @@ main(void)
 	test_matches();
 	test_reports();
 	test_pulls();
+	test_signin();
 	play_all("create", caldav_create);
 	play_all("update", caldav_update);
 	play_all("cancel", caldav_cancel);
