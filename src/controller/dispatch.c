@@ -80,6 +80,7 @@ static void on_answer(void *arg, const BookingHttpResponse *response);
 static void free_dispatch(BookingDispatch *dispatch);
 static int	account_in_flight(const char *account_key);
 static bool account_saturated(const char *account_key);
+static bool calendar_in_flight(const BookingDispatch *dispatch);
 static ArrayType *saturated_accounts(void);
 static bool try_lock_intent(const BookingLease *lease);
 
@@ -347,7 +348,7 @@ lease_item(BookingCall *call, void *arg)
 		return;
 
 	work->dispatch = make_dispatch(call, lease, lookup);
-	if (work->dispatch == NULL ||
+	if (work->dispatch == NULL || calendar_in_flight(work->dispatch) ||
 		account_in_flight(work->dispatch->account_key) >=
 		work->dispatch->provider->max_in_flight)
 	{
@@ -519,6 +520,10 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 	dispatch->provider = account.provider;
 	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
 														operation->account));
+	if (account.provider != NULL && account.provider->writes_in_series && !lookup)
+		dispatch->calendar_key = copy_string(arena, psprintf("%s\n%s",
+															 dispatch->account_key,
+															 operation->calendar));
 	job = &dispatch->job;
 	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
 		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
@@ -812,14 +817,39 @@ account_saturated(const char *account_key)
 }
 
 /*
- * Keys of the accounts that take no more for now, so that their backlog does
- * not hide what is due for others.
+ * Is a write to the same calendar in hand, where the provider wants one at a
+ * time?
+ */
+static bool
+calendar_in_flight(const BookingDispatch *dispatch)
+{
+	dlist_head *lists[] = {&leased, &running, &finished};
+
+	for (int i = 0; dispatch->calendar_key != NULL && i < lengthof(lists); i++)
+	{
+		dlist_iter	iter;
+
+		dlist_foreach(iter, lists[i])
+		{
+			BookingDispatch *other = dlist_container(BookingDispatch, node, iter.cur);
+
+			if (other->calendar_key != NULL &&
+				strcmp(other->calendar_key, dispatch->calendar_key) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Keys of the accounts and calendars that take no more for now, so that their
+ * backlog does not hide what is due for others.
  */
 static ArrayType *
 saturated_accounts(void)
 {
 	dlist_head *lists[] = {&leased, &running, &finished};
-	text	  **keys = palloc_array(text *, in_flight + BOOKING_SIGNIN_LIMIT + 1);
+	text	  **keys = palloc_array(text *, 2 * in_flight + BOOKING_SIGNIN_LIMIT + 1);
 	int			count = booking_signin_pending(keys);
 
 	for (int i = 0; i < lengthof(lists); i++)
@@ -832,6 +862,8 @@ saturated_accounts(void)
 
 			if (account_in_flight(dispatch->account_key) >= dispatch->provider->max_in_flight)
 				keys[count++] = cstring_to_text(dispatch->account_key);
+			if (dispatch->calendar_key != NULL)
+				keys[count++] = cstring_to_text(dispatch->calendar_key);
 		}
 	}
 	return booking_record_make_text_array(keys, count);

@@ -31,6 +31,7 @@ typedef struct BookingDispatch
 	bool		recorded;		/* done with, once the transaction commits */
 	bool		lookup;			/* reconciling, else sending */
 	const char *account_key;	/* tenant and account */
+	const char *calendar_key;	/* and calendar; NULL: others may write there */
 	const BookingProvider *provider;
 	BookingJob	job;
 	BookingEvent wanted;

@@ -37,6 +37,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 LOCK = threading.RLock()
 
+# Writes under way, by calendar.  Quick writes to one calendar may be limited at
+# any time (quota guide), so two at a time are a complaint.
+WRITING = {}
+WRITING_LOCK = threading.Lock()
+
 # Parameters of each method (G-REF); any other one is a complaint.
 PARAMETERS = {
     "insert": {"sendUpdates", "conferenceDataVersion"},
@@ -408,6 +413,7 @@ def token_answer(form, audience):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    writes = None                   # calendar that is written to
 
     def log_message(self, *args):
         pass
@@ -422,6 +428,29 @@ class Handler(BaseHTTPRequestHandler):
                 return self.send(200, control(parts.path[10:], json.loads(raw or b"null")))
         if parts.path == "/token":
             return self.token(raw)
+        calendar = parts.path.split("/")[2:3] if self.command != "GET" else None
+        if not calendar:
+            return self.api(parts, query, raw)
+        with WRITING_LOCK:
+            WRITING[calendar[0]] = WRITING.get(calendar[0], 0) + 1
+            if WRITING[calendar[0]] > 1:
+                WORLD.complaints.append("two writes to a calendar at a time")
+        self.writes = calendar[0]
+        time.sleep(0.01)
+        try:
+            self.api(parts, query, raw)
+        finally:
+            self.wrote()
+
+    def wrote(self):
+        """A write is over: before its answer goes out, or the next one could
+        come in before that."""
+        if self.writes is not None:
+            with WRITING_LOCK:
+                WRITING[self.writes] -= 1
+            self.writes = None
+
+    def api(self, parts, query, raw):
         with LOCK:
             WORLD.requests.append({"method": self.command, "path": self.path, "body": raw.decode(),
                                    "token": self.headers.get("Authorization", "")[-1:]})
@@ -430,6 +459,7 @@ class Handler(BaseHTTPRequestHandler):
             if action == "drop_before":
                 return self.drop()
             if action == "slow_before":
+                self.wrote()        # who waits for this dies meanwhile
                 LOCK.release()
                 time.sleep(3)
                 LOCK.acquire()
@@ -441,6 +471,7 @@ class Handler(BaseHTTPRequestHandler):
                 return self.send_raw(502, b"<html>SECRET-MESSAGE</html>", "text/html")
             status, answer = self.answer(parts, query, raw)
         if action == "slow_after":
+            self.wrote()
             time.sleep(3)
         if action == "drop_after":
             return self.drop()
@@ -512,6 +543,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send(status, answer)
 
     def drop(self):
+        self.wrote()
         self.close_connection = True
         self.connection.shutdown(2)
 
@@ -520,6 +552,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_raw(status, body, "application/json; charset=UTF-8", retry_after)
 
     def send_raw(self, status, body, kind, retry_after=None):
+        self.wrote()
         self.send_response(status)
         if status != 204:
             self.send_header("Content-Type", kind)
