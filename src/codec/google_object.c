@@ -207,7 +207,9 @@ original(const BookingJson *json, const BookingExpandRequest *request,
 }
 
 /*
- * What an event says besides its time.
+ * What an event says besides its time.  Google makes an iCalUID of its own for
+ * an event whose id is ours, so the id is the identity of what carries it as its
+ * marker, or is an instance of such a series; a copy has another id.
  */
 static bool
 fill_detail(const BookingJson *json, const BookingGoogleEvent *found,
@@ -218,6 +220,10 @@ fill_detail(const BookingJson *json, const BookingGoogleEvent *found,
 	const char *status = booking_json_text(json, "status");
 	const BookingJson *start = booking_json_member(json, "start");
 
+	if (event->marker != NULL &&
+		((found->id != NULL && strcmp(found->id, event->marker) == 0) ||
+		 (found->series != NULL && strcmp(found->series, event->marker) == 0)))
+		uid = event->marker;
 	detail->uid = cap(uid != NULL ? uid : found->id, arena);
 	detail->marker = cap(event->marker, arena);
 	detail->zone = event->all_day ? NULL :

@@ -22,6 +22,7 @@ tests demand that there is none.  Control is by requests to /_control:
     POST /_control/state     {"calendars": [...], "tokens": {...}, ...}
     POST /_control/fault     {"match": "POST /calendars", "action": ..., "times": n}
     POST /_control/edit      {"calendar", "id", "set": {...} or "delete": true}
+    POST /_control/fill      {"calendar", "count", "keep": every which remains}
     GET  /_control/log       requests, complaints, events, token calls
 """
 
@@ -564,6 +565,21 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
+def fill(calendar, count, keep):
+    """Many events of others, or, without a trace for a dead token, fewer."""
+    for i in range(count):
+        ident = "fill%06d" % i
+        WORLD.tick()
+        if keep is None:
+            calendar[ident] = {
+                "kind": "calendar#event", "id": ident, "status": "confirmed", "sequence": 0,
+                "iCalUID": ident + "@google.com", "etag": etag(), "_changed": WORLD.clock,
+                "start": {"dateTime": "2030-07-%02dT%02d:00:00Z" % (1 + i % 28, i % 23)},
+                "end": {"dateTime": "2030-07-%02dT%02d:30:00Z" % (1 + i % 28, i % 23)}}
+        elif i % keep:
+            del calendar[ident]
+
+
 def control(what, value):
     """What tests do to the world, and see of it."""
     if what == "fault":
@@ -583,6 +599,9 @@ def control(what, value):
             if not hasattr(WORLD, key):
                 raise ValueError(key)
             setattr(WORLD, key, setting)
+    elif what == "fill":
+        fill(WORLD.calendars[value["calendar"]], value["count"], value.get("keep"))
+        return {}
     elif what == "edit":
         calendar = WORLD.calendars[value["calendar"]]
         WORLD.tick()

@@ -300,6 +300,33 @@ is( $session->query(
 		  . " WHERE calendar = 'busy'"),
 	'token_expired', 'the reason is told');
 
+# a dead token with much in the calendar: what is ours stays ours, and what has
+# vanished without a trace is marked
+my $many = size(1500, 20000);
+claim("l-$_", hour($_, 12)) for 1 .. 3;
+wait_state($session, "l-$_", 'created confirmed create confirmed') for 1 .. 3;
+$google->set(page_size => undef);
+$google->fill('room@x', $many);
+sync('room');
+my $linked =
+  "SELECT string_agg(i.intent, ' ' ORDER BY i.intent) FROM booking.event e"
+  . " JOIN booking.intent i USING (intent_id) WHERE i.intent LIKE 'l-%'";
+is($session->query($linked), 'l-1 l-2 l-3', 'events of ours are known as such');
+my ($before) = $session->row('SELECT count(*) FROM booking.event');
+$google->fill('room@x', $many, 3);
+$google->delete_event('room@x', event_id('l-2'));
+$google->set(kill_tokens => JSON::PP::true);
+my $began = time();
+sync('room');
+figure('seconds for a full pass of a Google calendar with ' . $many . ' events',
+	time() - $began);
+is($session->query($linked), 'l-1 l-3', 'after a dead token they still are');
+is( $session->query('SELECT count(*) FROM booking.event'),
+	$before - 1 - ($many - int(($many + 2) / 3)),
+	'and what has vanished is gone');
+is($session->query("SELECT event FROM booking.intent WHERE intent = 'l-2'"),
+	'absent', 'the booking whose event has vanished says so');
+
 # sign-in: a refresh token; many operations, one refresh
 $google->set(rotate => JSON::PP::true, refresh => ['refresh-0'], token_delay => 0.3);
 credential(

@@ -57,6 +57,37 @@ read_as(const char *data, const char *zone)
 	"\"id\":\"x\",\"start\":{\"dateTime\":\"2030-05-" from "\"},\"end\":{\"dateTime\":\"2030-05-" to "\"}"
 #define ONE AT("01T10:00:00Z", "01T11:00:00Z")
 
+/*
+ * UID of the first occurrence of an object.
+ */
+static const char *
+uid_of(const char *data)
+{
+	BookingExpandRequest request = {0, PG_INT64_MAX, "UTC", 0};
+	BookingExpansion expansion;
+
+	if (booking_google_object_read(data, strlen(data), &request, arena, &expansion) != NULL)
+		return NULL;
+	return expansion.occurrences[0].detail->uid;
+}
+
+/*
+ * Whose an event is.
+ */
+static void
+test_identity(void)
+{
+#define MARK ",\"iCalUID\":\"x@google.com\",\"extendedProperties\":{\"private\":{\"bookingId\":\"x\"}}"
+	tap_is_text(uid_of("{" ONE MARK "}"), "x", "our event is known by our id");
+	tap_is_text(uid_of("{" ONE ",\"iCalUID\":\"x@google.com\"}"), "x@google.com",
+				"another's by its UID");
+	tap_is_text(uid_of("{" ONE ",\"id\":\"copy\"" MARK "}"), "x@google.com",
+				"a copy of ours is not ours");
+	tap_is_text(uid_of("[{" ONE ",\"id\":\"x_1\",\"recurringEventId\":\"x\"" MARK "}]"), "x",
+				"an instance of ours that was made to repeat is");
+	tap_is_text(uid_of("{" ONE "}"), "x", "without a UID it is the id");
+}
+
 int
 main(void)
 {
@@ -119,6 +150,7 @@ main(void)
 	tap_is_text(read_as("[{" ONE ",\"originalStartTime\":{\"dateTime\":\"2030-05-01T10:00:00Z\"}},"
 						"{" ONE ",\"originalStartTime\":{\"dateTime\":\"2030-05-01T10:00:00Z\"}}]", "UTC"),
 				"series[10 11 of 10][10 11 of 10]", "two that claim to be the same instance");
+	test_identity();
 	booking_arena_free(arena);
 	return tap_done();
 }

@@ -113,6 +113,16 @@ sub delete_event
 		{ calendar => $calendar, id => $id, delete => JSON::PP::true });
 }
 
+# Make many events, or let only every so manyth remain.
+sub fill
+{
+	my ($self, $calendar, $count, $keep) = @_;
+
+	$self->_control('fill',
+		{ calendar => $calendar, count => $count, keep => $keep });
+	return;
+}
+
 # Everything that the mock shows.
 sub look
 {
