@@ -53,6 +53,8 @@ typedef struct Check
 	dlist_node	node;
 	BookingArena *arena;
 	int64		check_id;
+	const char *tenant;
+	const char *account;
 	const char *calendar;
 	bool		started;
 	bool		finished;
@@ -87,6 +89,7 @@ static void on_answer(void *arg, const BookingHttpResponse *response);
 static void add_finding(StringInfo json, const char *calendar,
 						const BookingFinding *finding);
 static void answer(BookingCall *call, int64 check_id);
+static void note_token(Check *check);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head checks;
@@ -269,7 +272,8 @@ add_result(Check *check, const char *subject, const char *text)
 	check->started = check->finished = true;
 	check->task.nfindings = 1;
 	check->task.findings[0].subject = subject;
-	check->task.findings[0].text = text;
+	check->task.findings[0].ok = false;
+	check->task.findings[0].text = text != NULL ? text : "out of memory";
 }
 
 /*
@@ -357,6 +361,7 @@ answer(BookingCall *call, int64 check_id)
 
 		if (check->check_id != check_id)
 			continue;
+		note_token(check);
 		for (int i = 0; i < check->task.nfindings; i++)
 			add_finding(&json, check->calendar, &check->task.findings[i]);
 		dlist_delete(iter.cur);
@@ -366,6 +371,26 @@ answer(BookingCall *call, int64 check_id)
 	appendStringInfoChar(&json, ']');
 	findings = DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 	booking_store_check_answer(check_id, DatumGetJsonbP(findings), call->now);
+}
+
+/*
+ * A token that was refused is got anew, once; then it is the credential.
+ */
+static void
+note_token(Check *check)
+{
+	const BookingOutcome *outcome = &check->task.outcome;
+	text	   *tenant = cstring_to_text(check->tenant);
+	text	   *account = cstring_to_text(check->account);
+
+	if (outcome->kind != BOOKING_OUTCOME_AUTH)
+	{
+		if (outcome->status >= 200 && outcome->status < 300)
+			booking_signin_accept(tenant, account, &check->auth);
+	}
+	else if (booking_signin_renew(tenant, account, &check->auth))
+		add_result(check, "credential",
+				   "The access token was refused, and another one is got. Check again.");
 }
 
 /*
@@ -407,6 +432,10 @@ make_check(const BookingAccountCheck *asked)
 	memset(check, 0, sizeof(*check));
 	check->arena = arena;
 	check->check_id = asked->check_id;
+	check->tenant = booking_arena_copy(arena, VARDATA_ANY(asked->tenant),
+									   VARSIZE_ANY_EXHDR(asked->tenant));
+	check->account = booking_arena_copy(arena, VARDATA_ANY(asked->account),
+										VARSIZE_ANY_EXHDR(asked->account));
 	check->provider = booking_provider_find(text_to_cstring(asked->provider));
 	check->job.kind = BOOKING_JOB_CHECK;
 	check->job.base_url = booking_arena_copy(arena, VARDATA_ANY(asked->base_url),

@@ -64,6 +64,8 @@ static void fill_change(const BookingCall *call,
 static bool to_be_dropped(const BookingLease *lease);
 static BookingDispatch *make_dispatch(BookingCall *call,
 									  const BookingLease *lease, bool lookup);
+static void fill_job(const BookingOperation *operation,
+					 const BookingLease *lease, BookingDispatch *dispatch);
 static BookingSigninState sign_in(BookingCall *call,
 								  const BookingSigninAccount *account,
 								  BookingDispatch *dispatch);
@@ -504,7 +506,6 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 		lease->secret, lease->sealed
 	};
 	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
-	BookingJob *job;
 
 	if (dispatch == NULL)
 	{
@@ -524,17 +525,7 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 		dispatch->calendar_key = copy_string(arena, psprintf("%s\n%s",
 															 dispatch->account_key,
 															 operation->calendar));
-	job = &dispatch->job;
-	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
-		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
-		BOOKING_JOB_CANCEL;
-	job->kind = lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
-	job->base_url = copy_string(arena, lease->base_url);
-	job->collection = copy_string(arena, lease->remote_id);
-	job->event_id = copy_string(arena, operation->event_id);
-	job->href = copy_string(arena, operation->href);
-	job->etag = copy_string(arena, operation->etag);
-	job->wanted = &dispatch->wanted;
+	fill_job(operation, lease, dispatch);
 
 	if (dispatch->provider != NULL)
 		state = sign_in(call, &account, dispatch);
@@ -554,6 +545,28 @@ make_dispatch(BookingCall *call, const BookingLease *lease, bool lookup)
 				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
 	}
 	return dispatch;
+}
+
+/*
+ * What the job is about, besides its events.
+ */
+static void
+fill_job(const BookingOperation *operation, const BookingLease *lease,
+		 BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	BookingJob *job = &dispatch->job;
+
+	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
+		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
+		BOOKING_JOB_CANCEL;
+	job->kind = dispatch->lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
+	job->base_url = copy_string(arena, lease->base_url);
+	job->collection = copy_string(arena, lease->remote_id);
+	job->event_id = copy_string(arena, operation->event_id);
+	job->href = copy_string(arena, operation->href);
+	job->etag = copy_string(arena, operation->etag);
+	job->wanted = &dispatch->wanted;
 }
 
 /*

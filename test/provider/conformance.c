@@ -4,7 +4,8 @@
  * One set of scenarios for every adapter.  A row says what a job is, what
  * happens to its write, and what is in the calendar when somebody looks; an
  * adapter's world says it in its own protocol.  The outcome must be the same
- * for all.  To add a provider, add its world below.
+ * for all.  Listings have rows of their own.  To add a provider, add its two
+ * worlds below.
  */
 #include "google.h"
 
@@ -256,15 +257,211 @@ google_world(const BookingHttpRequest *request, Fate fate, State state)
 	return G_NOT_FOUND;
 }
 
-/* the adapters */
+/* what happens to a listing */
+typedef enum ListingFate
+{
+	LIST_WHOLE,					/* one page: "a" is there and "b" is gone */
+	LIST_PAGE,					/* the first page of several, with "a" */
+	LIST_EXPIRED,				/* the token is not known any more */
+	LIST_UNAUTHORIZED,
+	LIST_THROTTLED,				/* for seven seconds */
+	LIST_BROKEN,
+	LIST_LOST,
+	LIST_CUT,
+	LIST_EMPTY,					/* a success without a body */
+	LIST_NO_CALENDAR
+} ListingFate;
+
+typedef struct ListingRow
+{
+	const char *name;
+	bool		since;			/* since a token, else everything */
+	ListingFate fate;
+	BookingPullKind kind;
+	const char *problem;		/* NULL: any, or none */
+} ListingRow;
+
+static const ListingRow listing_rows[] = {
+	{"list everything", false, LIST_WHOLE, BOOKING_PULL_LISTED},
+	{"list what changed", true, LIST_WHOLE, BOOKING_PULL_LISTED},
+	{"list everything: a page of several", false, LIST_PAGE, BOOKING_PULL_LISTED},
+	{"list what changed: a page of several", true, LIST_PAGE, BOOKING_PULL_LISTED},
+	{"list: the cursor has expired", true, LIST_EXPIRED, BOOKING_PULL_EXPIRED, "token_expired"},
+	{"list: unauthorized", true, LIST_UNAUTHORIZED, BOOKING_PULL_AUTH},
+	{"list: throttled", true, LIST_THROTTLED, BOOKING_PULL_FAILED},
+	{"list: broken", false, LIST_BROKEN, BOOKING_PULL_FAILED},
+	{"list: lost", true, LIST_LOST, BOOKING_PULL_FAILED},
+	{"list: cut", true, LIST_CUT, BOOKING_PULL_FAILED, "answer_unreadable"},
+	{"list: a success without a body", true, LIST_EMPTY, BOOKING_PULL_FAILED, "answer_unreadable"},
+	{"list: the calendar is gone", true, LIST_NO_CALENDAR, BOOKING_PULL_FAILED, "calendar_gone"},
+};
+
+#define DAV_LISTING(more) \
+	MULTISTATUS(PROPSTAT(PATH "a", "<getetag>\"e1\"</getetag><resourcetype/>") \
+				STATUS(PATH "b", "404 Not Found") more "<sync-token>t2</sync-token>")
+
+/* a world of listings: the answer to one */
+typedef const char *(*ListingWorld) (ListingFate fate);
+
+/*
+ * Listings of CalDAV (RFC 6578).
+ */
+static const char *
+caldav_listing(ListingFate fate)
+{
+	switch (fate)
+	{
+		case LIST_WHOLE:
+			return DAV_LISTING("");
+		case LIST_PAGE:
+			return DAV_LISTING(STATUS(PATH, "507 Insufficient Storage"));
+		case LIST_EXPIRED:
+			return DAV_ERROR("403", "<valid-sync-token/>");
+		case LIST_UNAUTHORIZED:
+			return "401\n\n";
+		case LIST_THROTTLED:
+			return "429\nRetry-After: 7\n\n";
+		case LIST_BROKEN:
+			return "503\n\n";
+		case LIST_LOST:
+			return "lost reset";
+		case LIST_CUT:
+			return "207\n\n<multistatus xmlns=\"DAV:\"><response><href>" PATH "a";
+		case LIST_EMPTY:
+			return "207\n\n";
+		case LIST_NO_CALENDAR:
+			break;
+	}
+	return NOT_THERE;
+}
+
+/*
+ * Listings of Google Calendar (API v3).
+ */
+static const char *
+google_listing(ListingFate fate)
+{
+#define G_LISTING(end) \
+	JSON("200", "{\"items\":[{\"id\":\"a\",\"etag\":\"\\\"e1\\\"\",\"status\":\"confirmed\"}," \
+		 "{\"id\":\"b\",\"status\":\"cancelled\"}]," end "}")
+	switch (fate)
+	{
+		case LIST_WHOLE:
+			return G_LISTING("\"nextSyncToken\":\"t2\"");
+		case LIST_PAGE:
+			return G_LISTING("\"nextPageToken\":\"t2\"");
+		case LIST_EXPIRED:
+			return GERROR("410", "fullSyncRequired");
+		case LIST_UNAUTHORIZED:
+			return GERROR("401", "authError");
+		case LIST_THROTTLED:
+			return "429\nRetry-After: 7\n\n";
+		case LIST_BROKEN:
+			return "503\n\n";
+		case LIST_LOST:
+			return "lost reset";
+		case LIST_CUT:
+			return "200\n\n{\"items\":[{\"id\":\"a";
+		case LIST_EMPTY:
+			return "200\n\n";
+		case LIST_NO_CALENDAR:
+			break;
+	}
+	return G_NOT_FOUND;
+}
+
+/* the adapters, and a token as each of them keeps it */
 static const struct
 {
 	const Fixture *fixture;
 	World		world;
+	ListingWorld listing;
+	const char *token;
 }			adapters[] = {
-	{&caldav_fixture, caldav_world},
-	{&google_fixture, google_world},
+	{&caldav_fixture, caldav_world, caldav_listing, "sync:t1"},
+	{&google_fixture, google_world, google_listing, "events1:t1"},
 };
+
+/*
+ * Answer a request of a pull as the engine does, which gives the body of a
+ * success to the sink, if there is one.
+ */
+static bool
+answer_pull(BookingPull *pull, const char *text, BookingHttpRequest *request)
+{
+	BookingHttpResponse response;
+	BookingHttpRequest sent = *request;
+
+	parse_answer(text, pull->arena, &response);
+	if (sent.sink != NULL && response.transport == BOOKING_TRANSPORT_COMPLETE &&
+		response.status / 100 == 2)
+	{
+		(void) sent.sink(sent.sink_arg, response.body, response.body_len);
+		response.body = "";
+		response.body_len = 0;
+	}
+	return fixture->provider->pull_next(pull, &response, request);
+}
+
+/*
+ * Is a finished listing what its row says?  A token comes with the last page
+ * only, and what it is whole of is known only if everything was asked for.
+ */
+static bool
+is_listed(const ListingRow *row, const BookingPullResult *result)
+{
+	const BookingPullItem *items = result->items == NULL ? NULL : result->items->items;
+
+	if (result->kind != row->kind ||
+		(row->problem != NULL && (result->problem == NULL ||
+								  strcmp(result->problem, row->problem) != 0)))
+		return false;
+	if (row->fate == LIST_THROTTLED)
+		return result->retry_after == 7;
+	if (result->kind != BOOKING_PULL_LISTED)
+		return result->token == NULL && result->page == NULL;
+	return items != NULL && result->items->nitems == 2 && !items[0].removed &&
+		strcmp(items[0].etag, "\"e1\"") == 0 && items[1].removed &&
+		result->whole == !row->since &&
+		(result->token != NULL) == (row->fate == LIST_WHOLE) &&
+		(result->page != NULL) == (row->fate == LIST_PAGE);
+}
+
+/*
+ * Play a listing with the adapter that is tested.
+ */
+static bool
+play_listing_row(const ListingRow *row, ListingWorld world, const char *token)
+{
+	BookingArena *arena = booking_arena_create(ARENA_LIMIT * 4);
+	BookingPullJob job = {
+		.base_url = fixture->base, .collection = fixture->collection,
+		.token = row->since ? token : NULL, .from = DAY, .until = DAY + 24 * HOUR
+	};
+	BookingPull pull;
+	BookingHttpRequest request;
+	bool		good = true;
+	bool		more;
+
+	memset(&pull, 0x5a, sizeof(pull));
+	pull.job = &job;
+	pull.arena = arena;
+	fixture->provider->pull_list(&pull, &request);
+	more = request.method != NULL;
+	for (int i = 0; more && good; i++)
+	{
+		good = i < BOOKING_MAX_STEPS && request.read &&
+			strncmp(request.url, fixture->origin, strlen(fixture->origin)) == 0;
+		more = answer_pull(&pull, world(row->fate), &request);
+	}
+	good = good && is_listed(row, &pull.result);
+	if (!good)
+		tap_note("kind %d, problem %s", pull.result.kind,
+				 pull.result.problem ? pull.result.problem : "(none)");
+	fixture->provider->pull_abandon(&pull);
+	booking_arena_free(arena);
+	return good;
+}
 
 /*
  * Play a row with the adapter that is tested.  Whatever comes of it, writes are
@@ -330,5 +527,8 @@ test_conformance(void)
 		for (int j = 0; j < (int) lengthof(rows); j++)
 			ok(play_row(&rows[j], adapters[i].world), "conformance, %s: %s",
 			   provider->name, rows[j].name);
+		for (int j = 0; j < (int) lengthof(listing_rows); j++)
+			ok(play_listing_row(&listing_rows[j], adapters[i].listing, adapters[i].token),
+			   "conformance, %s: %s", provider->name, listing_rows[j].name);
 	}
 }

@@ -430,6 +430,16 @@ is($google->look->{token_calls}[-1]{scope}, 'calendars', 'with their scope');
 my $findings = decode_json($session->query("CALL booking_account_check('t', 'g')"));
 is_deeply([ grep { !$_->{ok} } @$findings ], [], 'the account check finds nothing wrong');
 
+$google->set(expire_access => JSON::PP::true);
+like($session->query("CALL booking_account_check('t', 'g')"),
+	qr/another one is got/, 'a check meets a token that ended early, and says so');
+$findings = decode_json($session->query("CALL booking_account_check('t', 'g')"));
+is_deeply([ grep { !$_->{ok} } @$findings ], [], 'and the next one has another');
+$google->set(token_error => [ 400, 'invalid_scope' ], expire_access => JSON::PP::true);
+$session->query("CALL booking_account_check('t', 'g')");
+like($session->query("CALL booking_account_check('t', 'g')"),
+	qr/No access token could be got: invalid_scope/, 'a check says why there is none');
+
 # nothing that a client of Google should not do, and no secret anywhere
 is_deeply($google->look->{complaints}, [], 'the mock has no complaint');
 unlike(slurp_file($node->logfile), qr/SECRET|refresh-|BEGIN PRIVATE/, 'no secret is in the log');

@@ -77,7 +77,8 @@ uid_of(const char *data)
 static void
 test_identity(void)
 {
-#define MARK ",\"iCalUID\":\"x@google.com\",\"extendedProperties\":{\"private\":{\"bookingId\":\"x\"}}"
+#define MARK ",\"iCalUID\":\"x@google.com\"," \
+	"\"extendedProperties\":{\"private\":{\"bookingId\":\"x\"}}"
 	tap_is_text(uid_of("{" ONE MARK "}"), "x", "our event is known by our id");
 	tap_is_text(uid_of("{" ONE ",\"iCalUID\":\"x@google.com\"}"), "x@google.com",
 				"another's by its UID");
