@@ -29,7 +29,7 @@ static bool end(BookingBusy *busy, BookingBusyKind kind, const char *problem,
 static char *write_question(const BookingBusyJob *job, BookingArena *arena,
 							size_t *len);
 static void read_calendar(BookingBusy *busy, const BookingJson *json,
-						  BookingBusyCalendar *calendar);
+						  BookingBusyAnswer *calendar);
 static bool read_span(const BookingJson *json, BookingBusySpan *span);
 
 /*
@@ -96,7 +96,7 @@ booking_google_busy_next(BookingBusy *busy, const BookingHttpResponse *response,
 		return end(busy, BOOKING_BUSY_FAILED, "answer_unreadable", response);
 	calendars = booking_json_member(json, "calendars");
 	busy->calendars = booking_arena_alloc(busy->arena, job->ncalendars *
-										  sizeof(BookingBusyCalendar));
+										  sizeof(BookingBusyAnswer));
 	if (busy->calendars == NULL)
 		return end(busy, BOOKING_BUSY_FAILED, "out_of_memory", response);
 	for (int i = 0; i < job->ncalendars; i++)
@@ -164,7 +164,7 @@ write_question(const BookingBusyJob *job, BookingArena *arena, size_t *len)
  */
 static void
 read_calendar(BookingBusy *busy, const BookingJson *json,
-			  BookingBusyCalendar *calendar)
+			  BookingBusyAnswer *calendar)
 {
 	const BookingJson *errors = booking_json_member(json, "errors");
 	const BookingJson *spans = booking_json_member(json, "busy");

@@ -190,13 +190,13 @@ typedef struct BookingBusySpan
 	int64		end;
 } BookingBusySpan;
 
-typedef struct BookingBusyCalendar
+typedef struct BookingBusyAnswer
 {
 	bool		known;			/* else the rest says nothing */
 	const char *problem;		/* why it is not known; NULL if it is */
 	int			nspans;
 	BookingBusySpan *spans;
-} BookingBusyCalendar;
+} BookingBusyAnswer;
 
 typedef enum BookingBusyKind
 {
@@ -211,7 +211,7 @@ typedef struct BookingBusy
 	const BookingBusyJob *job;
 	BookingArena *arena;		/* of the request and what is told */
 	BookingBusyKind kind;		/* valid when no request follows */
-	BookingBusyCalendar *calendars;
+	BookingBusyAnswer *calendars;
 	int64		retry_after;	/* seconds, -1 unless the provider said */
 	const char *problem;		/* code; NULL if none */
 	int			status;			/* HTTP status it follows from, 0 none */
