@@ -65,6 +65,7 @@ typedef struct SignIn
 	bool		finished;
 	bool		recorded;
 	int			tries;			/* to record it */
+	bool		replaced;		/* its refresh token is not the credential's */
 	BookingSignin signin;
 	BookingHttpRequest request;
 	BookingSigninResult result;
@@ -342,8 +343,11 @@ use_stored_refresh(SignIn *item, text *tenant, text *account)
 							 token_context(tenant, account), item->arena,
 							 &access_token, &refresh_token);
 	booking_credential_wipe(access_token);
-	if (refresh_token != NULL)
-		item->signin.refresh_token = refresh_token;
+	if (refresh_token == NULL)
+		return;
+	booking_credential_wipe(item->signin.refresh_token);
+	item->signin.refresh_token = refresh_token;
+	item->replaced = true;
 }
 
 /*
@@ -464,15 +468,15 @@ record_item(BookingCall *call, void *arg)
 }
 
 /*
- * Store a token.  The refresh token is kept with it, the new one if there is
- * one, so that the next sign-in has it whatever happens.
+ * Store a token.  A refresh token that replaces the credential's is kept with
+ * it, so that the next sign-in has it whatever happens.  The credential's own is
+ * not: it may be in a file, and another one there the next time.
  */
 static void
 store_token(BookingCall *call, SignIn *item, text *tenant, text *account)
 {
 	const BookingSigninResult *result = &item->result;
-	const char *refresh_token = result->refresh_token != NULL ?
-		result->refresh_token : item->signin.refresh_token;
+	const char *refresh_token = result->refresh_token;
 	BookingJsonWriter writer;
 	char	   *plain;
 	size_t		len;
@@ -480,10 +484,12 @@ store_token(BookingCall *call, SignIn *item, text *tenant, text *account)
 	bool		sealed;
 	int64		early = Min(EARLY_SECS, result->lifetime / 5);
 
+	if (refresh_token == NULL && item->replaced)
+		refresh_token = item->signin.refresh_token;
 	booking_json_begin(&writer, item->arena);
 	booking_json_open(&writer, NULL, '{');
 	booking_json_put_text(&writer, "access_token", result->access_token);
-	if (item->signin.grant == BOOKING_GRANT_REFRESH)
+	if (item->signin.grant == BOOKING_GRANT_REFRESH && refresh_token != NULL)
 		booking_json_put_text(&writer, "refresh_token", refresh_token);
 	booking_json_close(&writer, '}');
 	plain = booking_json_end(&writer, &len);

@@ -69,6 +69,17 @@ sub credential
 	return;
 }
 
+# Write a credential into a file that is private.
+sub put_file
+{
+	my ($name, %credential) = @_;
+
+	unlink $name;
+	PostgreSQL::Test::Utils::append_to_file($name, encode_json(\%credential));
+	chmod(0600, $name) or die "chmod: $!";
+	return;
+}
+
 sub sync
 {
 	my ($calendar) = @_;
@@ -415,6 +426,42 @@ credential(
 settle($node, $session);
 is(wait_state($session, 'j-1', 'created confirmed create confirmed'),
 	'created confirmed create confirmed', 'a service account signs in by its key');
+
+# credentials in files: a key as Google hands it out, with members that are of no
+# use here, and a consent that is replaced in its file
+$session->query("ALTER SYSTEM SET booking.credential_directory = '$folder'");
+$session->query('SELECT pg_reload_conf()');
+wait_until('the folder is set',
+	sub { $session->query('SHOW booking.credential_directory') eq $folder });
+put_file(
+	"$folder/bot.json",
+	type => 'service_account',
+	project_id => 'project',
+	private_key_id => 'key',
+	client_email => 'bot@project.example.org',
+	private_key => slurp_file($key),
+	token_url => "${url}token");
+credential(type => 'service_account', file => 'bot.json');
+claim('j-2', hour(7, 12));
+settle($node, $session);
+is(wait_state($session, 'j-2', 'created confirmed create confirmed'),
+	'created confirmed create confirmed', 'a service account whose key is in a file');
+$google->set(rotate => JSON::PP::false);
+foreach my $round (1 .. 2)
+{
+	$google->set(refresh => ["refresh-$round"], expire_access => JSON::PP::true);
+	put_file(
+		"$folder/consent.json",
+		client_id => 'client',
+		client_secret => 'SECRET-CLIENT',
+		refresh_token => "refresh-$round",
+		token_url => "${url}token");
+	credential(type => 'refresh_token', file => 'consent.json') if $round == 1;
+	claim("j-file-$round", hour(7 + $round, 12));
+	settle($node, $session);
+	is(wait_state($session, "j-file-$round", 'created confirmed create confirmed'),
+		'created confirmed create confirmed', "the refresh token of the file, $round");
+}
 
 # client credentials
 credential(
