@@ -12,7 +12,7 @@ DATA = $(wildcard sql/booking--*.sql)
 booking_sources := $(sort $(wildcard src/*.c src/*/*.c))
 booking_headers := $(sort $(wildcard src/*.h src/*/*.h))
 OBJS = $(booking_sources:.c=.o)
-PG_CPPFLAGS = -I$(srcdir)/src $(shell pkg-config --cflags libical libxml-2.0 2>/dev/null)
+PG_CPPFLAGS = -I$(srcdir)/src $(shell pkg-config --cflags libical libxml-2.0 json-c 2>/dev/null)
 
 # DEVELOPER=1 makes every warning an error.  The three that are silenced are
 # raised by PostgreSQL's own headers and by the signatures it prescribes:
@@ -41,7 +41,7 @@ EXTRA_CLEAN = $(export_list)
 SHLIB_LINK += -lcurl
 
 # The parsers of the codec; of libical only the calendar itself.
-SHLIB_LINK += -lical $(shell pkg-config --libs libxml-2.0 2>/dev/null)
+SHLIB_LINK += -lical $(shell pkg-config --libs libxml-2.0 json-c 2>/dev/null)
 
 # Tests do not depend on each other, so any order will do.
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))

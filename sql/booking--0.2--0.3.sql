@@ -563,3 +563,37 @@ CREATE TRIGGER guard_truncate
 	BEFORE TRUNCATE ON booking.consumer
 	FOR EACH STATEMENT EXECUTE FUNCTION booking.guard_cached();
 ALTER TABLE booking.consumer ENABLE ALWAYS TRIGGER guard_truncate;
+
+/* ------------------------------------------------------------------------
+ * Sign-in: access tokens
+ * ------------------------------------------------------------------------ */
+
+CREATE TABLE booking.token (
+	serial		bigint NOT NULL DEFAULT 1,
+	renew_at	timestamptz NOT NULL,
+	granted_at	timestamptz,
+	failed_at	timestamptz,
+	failures	integer NOT NULL DEFAULT 0,
+	sealed		boolean NOT NULL,
+	renewed		boolean NOT NULL DEFAULT false,
+	tenant		text COLLATE "C" NOT NULL,
+	account		text COLLATE "C" NOT NULL,
+	secret		bytea,
+	problem		text,
+	CONSTRAINT token_pkey PRIMARY KEY (tenant, account)
+);
+COMMENT ON TABLE booking.token IS 'access tokens of accounts that sign in for one; write-only, and dumped only under booking.dump_secrets';
+COMMENT ON COLUMN booking.token.serial IS 'grows with every token of the account';
+COMMENT ON COLUMN booking.token.renew_at IS 'when the next one is got, somewhat before it ends';
+COMMENT ON COLUMN booking.token.granted_at IS 'when it was granted';
+COMMENT ON COLUMN booking.token.failed_at IS 'when getting one failed last; NULL: it did not since';
+COMMENT ON COLUMN booking.token.failures IS 'failures since one was granted';
+COMMENT ON COLUMN booking.token.sealed IS 'encrypted with the key of booking.secret_key_file';
+COMMENT ON COLUMN booking.token.renewed IS 'got because the one before was refused, and not accepted yet';
+COMMENT ON COLUMN booking.token.tenant IS 'tenant of the account';
+COMMENT ON COLUMN booking.token.account IS 'account it signs in to';
+COMMENT ON COLUMN booking.token.secret IS 'the token, with the refresh token that came with it, sealed or plain; NULL: none was granted';
+COMMENT ON COLUMN booking.token.problem IS 'why getting one failed last';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.token',
+	'WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');

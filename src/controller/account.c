@@ -27,6 +27,7 @@
 #include "store/cursor.h"
 #include "store/effect.h"
 #include "store/store.h"
+#include "store/token.h"
 
 PG_FUNCTION_INFO_V1(booking_account_put);
 PG_FUNCTION_INFO_V1(booking_account_remove);
@@ -35,7 +36,6 @@ PG_FUNCTION_INFO_V1(booking_credential_remove);
 PG_FUNCTION_INFO_V1(booking_calendar_put);
 PG_FUNCTION_INFO_V1(booking_calendar_remove);
 
-#define MAX_URL_BYTES 2000
 #define MAX_JSONB_BYTES BOOKING_CREDENTIAL_LIMIT
 
 static text *url_arg(FunctionCallInfo fcinfo, int n, const char *name);
@@ -68,13 +68,15 @@ booking_account_put(PG_FUNCTION_ARGS)
 	Jsonb	   *settings = PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4);
 	text	   *present_url = NULL;
 	Jsonb	   *present_settings = NULL;
+	const BookingProvider *known;
 	BookingCall call;
 
-	if (booking_provider_find(text_to_cstring(provider)) == NULL)
+	known = booking_provider_find(text_to_cstring(provider));
+	if (known == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" names no provider", "provider"),
-				 errhint("Known providers: caldav.")));
+				 errhint("Known providers: %s.", booking_provider_names())));
 	if (settings != NULL)
 		check_settings(settings);
 
@@ -84,6 +86,8 @@ booking_account_put(PG_FUNCTION_ARGS)
 									  &present_settings);
 	if (base_url == NULL)
 		base_url = present_url;
+	if (base_url == NULL && known->base_url[0] != '\0')
+		base_url = cstring_to_text(known->base_url);
 	if (base_url == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -129,6 +133,7 @@ booking_account_remove(PG_FUNCTION_ARGS)
 				 errmsg("the account is in use"),
 				 errdetail("Calendars: %s.", text_to_cstring(calendars)),
 				 errhint("Remove its calendars first.")));
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_remove(tenant, account);
 	(void) booking_store_account_remove(tenant, account);
 	audit(&call, "account_remove", tenant, "account", account);
@@ -173,6 +178,7 @@ booking_credential_put(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("the credential is stored unencrypted"),
 				 errhint("Set booking.secret_key_file, and put the credential again.")));
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_put(tenant, account, sealed, secret, call.now);
 	booking_store_account_unpark(tenant, account, call.now);
 	booking_store_cursors_hasten(tenant, account, booking_call_hold_clock());
@@ -195,6 +201,7 @@ booking_credential_remove(PG_FUNCTION_ARGS)
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, account, NULL);
+	booking_store_token_remove(tenant, account);
 	booking_store_credential_remove(tenant, account);
 	audit(&call, "credential_remove", tenant, "account", account);
 	booking_call_end(&call);
@@ -309,20 +316,7 @@ booking_seal_context(const text *tenant, const text *account)
 static text *
 url_arg(FunctionCallInfo fcinfo, int n, const char *name)
 {
-	char	   *url = text_to_cstring(PG_GETARG_TEXT_PP(n));
-	const char *rest = NULL;
-	bool		valid;
-
-	if (strncmp(url, "https://", 8) == 0)
-		rest = url + 8;
-	else if (strncmp(url, "http://", 7) == 0)
-		rest = url + 7;
-	valid = rest != NULL && rest[0] != '\0' && rest[0] != '/' &&
-		strlen(url) <= MAX_URL_BYTES;
-	for (const char *p = rest; valid && *p != '\0'; p++)
-		valid = (unsigned char) *p > ' ' && (unsigned char) *p < 0x7f &&
-			strchr("@?#\"<>\\^`{|}", *p) == NULL;
-	if (!valid)
+	if (!booking_credential_is_url(text_to_cstring(PG_GETARG_TEXT_PP(n))))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is no valid URL", name),
@@ -343,7 +337,7 @@ remote_id_arg(FunctionCallInfo fcinfo, int n)
 	booking_arg_require(fcinfo, n, "remote_id");
 	remote_id = PG_GETARG_TEXT_PP(n);
 	length = VARSIZE_ANY_EXHDR(remote_id);
-	valid = length > 0 && length <= MAX_URL_BYTES;
+	valid = length > 0 && length <= BOOKING_URL_LIMIT;
 	for (int i = 0; valid && i < length; i++)
 		valid = (unsigned char) VARDATA_ANY(remote_id)[i] >= ' ' &&
 			VARDATA_ANY(remote_id)[i] != 0x7f;
@@ -351,8 +345,8 @@ remote_id_arg(FunctionCallInfo fcinfo, int n)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is invalid", "remote_id"),
-				 errhint("Give 1 to %d bytes without control characters: for CalDAV the path or URL of the collection.",
-						 MAX_URL_BYTES)));
+				 errhint("Give 1 to %d bytes without control characters: for CalDAV the path or URL of the collection, for Google the id of the calendar.",
+						 BOOKING_URL_LIMIT)));
 	return remote_id;
 }
 
@@ -440,6 +434,8 @@ check_size(Jsonb *value, const char *name)
 static char *
 check_credential(Jsonb *credential, const BookingCredentialType **type)
 {
+	const char *lack;
+
 	check_size(credential, "credential");
 	if (!JB_ROOT_IS_OBJECT(credential) ||
 		!booking_credential_has(credential, "type"))
@@ -452,19 +448,17 @@ check_credential(Jsonb *credential, const BookingCredentialType **type)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("argument \"%s\" has a type that is not supported", "credential"),
-				 errhint("Supported types: basic, bearer.")));
+				 errhint("Supported types: basic, bearer, refresh_token, client_credentials, service_account.")));
 	if (JsonContainerSize(&credential->root) == 2 &&
 		booking_credential_has(credential, "file"))
 		return booking_credential_string(credential, "file");
-	for (int i = 0; (*type)->members[i] != NULL; i++)
-	{
-		if (!booking_credential_has(credential, (*type)->members[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential",
-							(*type)->members[i]),
-					 errhint("Give a string that is not empty and has no control characters, or a type and a \"file\" alone.")));
-	}
+	lack = booking_credential_lack(*type, credential);
+	if (lack != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", lack),
+				 errhint("%s Or give a type and a \"file\" alone.",
+						 booking_credential_hint(lack))));
 	return NULL;
 }
 

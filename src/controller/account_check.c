@@ -33,11 +33,13 @@
 #include "controller/credential.h"
 #include "controller/limits.h"
 #include "controller/session.h"
+#include "controller/signin.h"
 #include "controller/shared.h"
 #include "guc.h"
 #include "ledger/access.h"
 #include "ledger/args.h"
 #include "provider/provider.h"
+#include "provider/report.h"
 #include "store/account.h"
 
 PG_FUNCTION_INFO_V1(booking_account_check);
@@ -51,6 +53,8 @@ typedef struct Check
 	dlist_node	node;
 	BookingArena *arena;
 	int64		check_id;
+	const char *tenant;
+	const char *account;
 	const char *calendar;
 	bool		started;
 	bool		finished;
@@ -66,6 +70,7 @@ typedef struct SignIn
 {
 	Check	   *check;
 	const BookingAccountCheck *asked;
+	BookingSigninState state;
 } SignIn;
 
 typedef struct CheckWait
@@ -84,6 +89,7 @@ static void on_answer(void *arg, const BookingHttpResponse *response);
 static void add_finding(StringInfo json, const char *calendar,
 						const BookingFinding *finding);
 static void answer(BookingCall *call, int64 check_id);
+static void note_token(Check *check);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head checks;
@@ -218,6 +224,12 @@ booking_account_check_lease(BookingCall *call)
 			add_result(check, "credential",
 					   booking_arena_copy(check->arena, error->message,
 										  strlen(error->message)));
+		/* come back for it, and for all behind it, when there is a token */
+		if (error == NULL && sign_in.state == BOOKING_SIGNIN_WAITING)
+		{
+			booking_arena_free(check->arena);
+			break;
+		}
 		dlist_push_tail(&checks, &check->node);
 		newest_check = Max(newest_check, asked[i].check_id);
 	}
@@ -233,12 +245,22 @@ fill_auth(BookingCall *call, void *arg)
 	Check	   *check = sign_in->check;
 	const BookingAccountCheck *asked = sign_in->asked;
 
-	if (asked->secret == NULL ||
-		!booking_auth_fill(&check->auth, asked->secret, asked->sealed,
-						   booking_seal_context(asked->tenant, asked->account),
-						   check->arena))
+	BookingSigninAccount account = {
+		check->provider, asked->tenant, asked->account, asked->secret, asked->sealed
+	};
+	const char *problem;
+
+	sign_in->state = booking_signin_fill(call, &account, check->arena, &check->auth,
+										 &problem);
+	if (sign_in->state != BOOKING_SIGNIN_UNUSABLE)
+		return;
+	if (problem == NULL)
 		add_result(check, "credential",
 				   "The account has no credential. Put one with booking_credential_put.");
+	else
+		add_result(check, "credential",
+				   booking_report_text(check->arena,
+									   "No access token could be got: %s.", problem));
 }
 
 /*
@@ -250,7 +272,8 @@ add_result(Check *check, const char *subject, const char *text)
 	check->started = check->finished = true;
 	check->task.nfindings = 1;
 	check->task.findings[0].subject = subject;
-	check->task.findings[0].text = text;
+	check->task.findings[0].ok = false;
+	check->task.findings[0].text = text != NULL ? text : "out of memory";
 }
 
 /*
@@ -338,6 +361,7 @@ answer(BookingCall *call, int64 check_id)
 
 		if (check->check_id != check_id)
 			continue;
+		note_token(check);
 		for (int i = 0; i < check->task.nfindings; i++)
 			add_finding(&json, check->calendar, &check->task.findings[i]);
 		dlist_delete(iter.cur);
@@ -347,6 +371,26 @@ answer(BookingCall *call, int64 check_id)
 	appendStringInfoChar(&json, ']');
 	findings = DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 	booking_store_check_answer(check_id, DatumGetJsonbP(findings), call->now);
+}
+
+/*
+ * A token that was refused is got anew, once; then it is the credential.
+ */
+static void
+note_token(Check *check)
+{
+	const BookingOutcome *outcome = &check->task.outcome;
+	text	   *tenant = cstring_to_text(check->tenant);
+	text	   *account = cstring_to_text(check->account);
+
+	if (outcome->kind != BOOKING_OUTCOME_AUTH)
+	{
+		if (outcome->status >= 200 && outcome->status < 300)
+			booking_signin_accept(tenant, account, &check->auth);
+	}
+	else if (booking_signin_renew(tenant, account, &check->auth))
+		add_result(check, "credential",
+				   "The access token was refused, and another one is got. Check again.");
 }
 
 /*
@@ -388,6 +432,10 @@ make_check(const BookingAccountCheck *asked)
 	memset(check, 0, sizeof(*check));
 	check->arena = arena;
 	check->check_id = asked->check_id;
+	check->tenant = booking_arena_copy(arena, VARDATA_ANY(asked->tenant),
+									   VARSIZE_ANY_EXHDR(asked->tenant));
+	check->account = booking_arena_copy(arena, VARDATA_ANY(asked->account),
+										VARSIZE_ANY_EXHDR(asked->account));
 	check->provider = booking_provider_find(text_to_cstring(asked->provider));
 	check->job.kind = BOOKING_JOB_CHECK;
 	check->job.base_url = booking_arena_copy(arena, VARDATA_ANY(asked->base_url),

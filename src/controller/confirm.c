@@ -15,8 +15,11 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
+
 #include "compat.h"
 #include "controller/confirm.h"
+#include "controller/signin.h"
 #include "store/conflict.h"
 #include "store/effect.h"
 #include "store/operation.h"
@@ -70,14 +73,16 @@ booking_confirm_items(BookingCall *call, void *arg)
 
 /*
  * Does an outcome say that a new event is there as wanted, with nothing else to
- * settle?  See booking_outcome_confirm().
+ * settle?  See booking_outcome_confirm().  That a token is good which was got in
+ * place of another one has to be recorded too.
  */
 static bool
 is_plain(const BookingDispatch *dispatch, const BookingLease *lease)
 {
 	BookingOutcomeKind kind = dispatch->task.outcome.kind;
 
-	return (kind == BOOKING_OUTCOME_DONE || kind == BOOKING_OUTCOME_EQUAL) &&
+	return !dispatch->auth.renewed &&
+		(kind == BOOKING_OUTCOME_DONE || kind == BOOKING_OUTCOME_EQUAL) &&
 		dispatch->job.looked_up == BOOKING_JOB_CREATE &&
 		lease->operation.epoch == dispatch->epoch &&
 		strcmp(lease->operation.state, dispatch->lookup ? "reconciling" : "sending") == 0 &&
@@ -147,4 +152,27 @@ booking_confirm_attempt(const BookingDispatch *dispatch)
 	attempt.problem = outcome->problem;
 	attempt.message = outcome->message;
 	return attempt;
+}
+
+/*
+ * A token that was refused is got anew, once; then it is the credential.
+ */
+void
+booking_confirm_token(const BookingOperation *operation, BookingDispatch *dispatch)
+{
+	BookingOutcome *outcome = &dispatch->task.outcome;
+	text	   *tenant = cstring_to_text(operation->tenant);
+	text	   *account = cstring_to_text(operation->account);
+
+	if (outcome->kind != BOOKING_OUTCOME_AUTH)
+	{
+		if (outcome->status >= 200 && outcome->status < 300)
+			booking_signin_accept(tenant, account, &dispatch->auth);
+	}
+	else if (booking_signin_renew(tenant, account, &dispatch->auth))
+	{
+		outcome->kind = dispatch->lookup ? BOOKING_OUTCOME_FAILED :
+			BOOKING_OUTCOME_NOT_EXECUTED;
+		outcome->problem = "token_refused";
+	}
 }

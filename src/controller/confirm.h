@@ -13,6 +13,7 @@
 
 #include "controller/dispatch.h"
 #include "store/batch.h"
+#include "store/operation.h"
 
 /* outcomes, in the order of operation numbers, whose intents are locked */
 typedef struct BookingConfirmWork
@@ -24,5 +25,7 @@ typedef struct BookingConfirmWork
 
 extern void booking_confirm_items(BookingCall *call, void *arg);
 extern BookingAttempt booking_confirm_attempt(const BookingDispatch *dispatch);
+extern void booking_confirm_token(const BookingOperation *operation,
+								  BookingDispatch *dispatch);
 
 #endif							/* BOOKING_CONFIRM_H */

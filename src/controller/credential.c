@@ -15,17 +15,25 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 
+#include "codec/jwt.h"
 #include "controller/credential.h"
 
-static bool fill_members(BookingHttpAuth *auth, const Jsonb *credential,
-						 BookingArena *arena);
+static bool is_valid_member(const Jsonb *credential, const char *key);
+static char *member(const Jsonb *credential, const char *key);
 static const char *copy_member(const Jsonb *object, const char *key,
 							   BookingArena *arena);
-static void wipe(const char *secret);
+static Jsonb *open_json(const bytea *secret, bool sealed,
+						const char *context);
 
 static const BookingCredentialType types[] = {
-	{"basic", {"username", "password"}},
-	{"bearer", {"token"}}
+	{"basic", {"username", "password"}, {NULL}},
+	{"bearer", {"token"}, {NULL}},
+	{"refresh_token", {"client_id", "refresh_token"},
+	{"client_secret", "token_url", "scope"}},
+	{"client_credentials", {"client_id", "client_secret"},
+	{"token_url", "scope"}},
+	{"service_account", {"client_email", "private_key"},
+	{"subject", "token_url", "scope"}}
 };
 
 /*
@@ -82,39 +90,164 @@ booking_credential_string(const Jsonb *credential, const char *key)
 }
 
 /*
- * Open a stored credential into an arena; false if it is of no use.  Raises an
+ * The first member that a credential of a type lacks, or that is of no use;
+ * NULL if there is none.  Where tokens come from need not be told where the
+ * provider says it; whether plain http is allowed there is judged when it is
+ * used.
+ */
+const char *
+booking_credential_lack(const BookingCredentialType *type,
+						const Jsonb *credential)
+{
+	for (int i = 0; type->optional[i] != NULL; i++)
+	{
+		const char *key = type->optional[i];
+
+		if (getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &credential->root),
+										 key, strlen(key), NULL) != NULL &&
+			!is_valid_member(credential, key))
+			return key;
+	}
+	for (int i = 0; type->members[i] != NULL; i++)
+	{
+		if (!is_valid_member(credential, type->members[i]))
+			return type->members[i];
+	}
+	return NULL;
+}
+
+/*
+ * May a member be sent, or used?
+ */
+static bool
+is_valid_member(const Jsonb *credential, const char *key)
+{
+	char	   *text;
+	bool		valid;
+
+	if (strcmp(key, "private_key") != 0 && strcmp(key, "token_url") != 0)
+		return booking_credential_has(credential, key);
+	text = member(credential, key);
+	if (text == NULL)
+		return false;
+	valid = strcmp(key, "token_url") == 0 ? booking_credential_is_url(text) :
+		booking_jwt_key_is_valid(text);
+	booking_credential_wipe(text);
+	return valid;
+}
+
+/*
+ * A string member, whatever is in it; NULL if there is none.
+ */
+static char *
+member(const Jsonb *credential, const char *key)
+{
+	JsonbValue	value;
+
+	if (getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &credential->root),
+									 key, strlen(key), &value) == NULL ||
+		value.type != jbvString)
+		return NULL;
+	return pnstrdup(value.val.string.val, value.val.string.len);
+}
+
+/*
+ * What a member has to be.
+ */
+const char *
+booking_credential_hint(const char *key)
+{
+	if (strcmp(key, "token_url") == 0)
+		return "Give https://host/path without user, query and fragment.";
+	if (strcmp(key, "private_key") == 0)
+		return "Give an RSA key of 2048 bits or more in PEM, without a passphrase.";
+	return "Give a string that is not empty and has no control characters.";
+}
+
+/*
+ * Is a text an absolute http or https URL without user, query and fragment?
+ */
+bool
+booking_credential_is_url(const char *url)
+{
+	const char *rest = NULL;
+	bool		valid;
+
+	if (strncmp(url, "https://", 8) == 0)
+		rest = url + 8;
+	else if (strncmp(url, "http://", 7) == 0)
+		rest = url + 7;
+	valid = rest != NULL && rest[0] != '\0' && rest[0] != '/' &&
+		strlen(url) <= BOOKING_URL_LIMIT;
+	for (const char *p = rest; valid && *p != '\0'; p++)
+		valid = (unsigned char) *p > ' ' && (unsigned char) *p < 0x7f &&
+			strchr("@?#\"<>\\^`{|}", *p) == NULL;
+	return valid;
+}
+
+/*
+ * Open a stored credential into an arena: what a request signs in with, or what
+ * a token is asked for with.  What it does not have stays NULL.  Raises an
  * error when it was sealed with another key.  One that names a file is read
  * from there each time, so that what is changed there counts from the next
  * request on.
  */
-bool
-booking_auth_fill(BookingHttpAuth *auth, const bytea *secret, bool sealed,
-				  const char *context, BookingArena *arena)
+void
+booking_credential_open(const bytea *secret, bool sealed, const char *context,
+						BookingArena *arena, BookingHttpAuth *auth,
+						BookingSignin *signin)
 {
-	char	   *plain = booking_unseal(secret, sealed, context);
-	Jsonb	   *credential = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
-																CStringGetDatum(plain)));
+	Jsonb	   *credential = open_json(secret, sealed, context);
 	const BookingCredentialType *type = booking_credential_type(credential);
 	char	   *file = booking_credential_string(credential, "file");
 
-	wipe(plain);
-	if (file == NULL || type == NULL)
-		return fill_members(auth, credential, arena);
-	return fill_members(auth, booking_credential_read_file(type, file), arena);
-}
-
-/*
- * Copy what signs in, and wipe where it comes from.
- */
-static bool
-fill_members(BookingHttpAuth *auth, const Jsonb *credential,
-			 BookingArena *arena)
-{
+	if (file != NULL && type != NULL)
+		credential = booking_credential_read_file(type, file);
+	memset(auth, 0, sizeof(*auth));
+	memset(signin, 0, sizeof(*signin));
 	auth->username = copy_member(credential, "username", arena);
 	auth->password = copy_member(credential, "password", arena);
 	auth->bearer = copy_member(credential, "token", arena);
+	signin->grant = type == NULL ? BOOKING_GRANT_NONE :
+		booking_signin_grant(type->name);
+	signin->token_url = copy_member(credential, "token_url", arena);
+	signin->client_id = copy_member(credential, "client_id", arena);
+	signin->client_secret = copy_member(credential, "client_secret", arena);
+	signin->refresh_token = copy_member(credential, "refresh_token", arena);
+	signin->scope = copy_member(credential, "scope", arena);
+	signin->client_email = copy_member(credential, "client_email", arena);
+	signin->private_key = copy_member(credential, "private_key", arena);
+	signin->subject = copy_member(credential, "subject", arena);
 	explicit_bzero(VARDATA(credential), VARSIZE(credential) - VARHDRSZ);
-	return auth->bearer != NULL || (auth->username != NULL && auth->password != NULL);
+}
+
+/*
+ * Open a stored token.
+ */
+void
+booking_credential_token(const bytea *secret, bool sealed, const char *context,
+						 BookingArena *arena, const char **access_token,
+						 const char **refresh_token)
+{
+	Jsonb	   *token = open_json(secret, sealed, context);
+
+	*access_token = copy_member(token, "access_token", arena);
+	*refresh_token = copy_member(token, "refresh_token", arena);
+	explicit_bzero(VARDATA(token), VARSIZE(token) - VARHDRSZ);
+}
+
+/*
+ * Unseal a JSON object.
+ */
+static Jsonb *
+open_json(const bytea *secret, bool sealed, const char *context)
+{
+	char	   *plain = booking_unseal(secret, sealed, context);
+	Jsonb	   *json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
+														  CStringGetDatum(plain)));
+
+	booking_credential_wipe(plain);
+	return json;
 }
 
 /*
@@ -123,8 +256,8 @@ fill_members(BookingHttpAuth *auth, const Jsonb *credential,
 void
 booking_auth_wipe(BookingHttpAuth *auth)
 {
-	wipe(auth->password);
-	wipe(auth->bearer);
+	booking_credential_wipe(auth->password);
+	booking_credential_wipe(auth->bearer);
 }
 
 /*
@@ -145,8 +278,8 @@ copy_member(const Jsonb *object, const char *key, BookingArena *arena)
 /*
  * Overwrite a string, if there is one.
  */
-static void
-wipe(const char *secret)
+void
+booking_credential_wipe(const char *secret)
 {
 	if (secret != NULL)
 		explicit_bzero(unconstify(char *, secret), strlen(secret));

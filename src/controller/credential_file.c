@@ -203,6 +203,7 @@ parse_content(const BookingCredentialType *type, const char *name,
 {
 	Jsonb	   *credential;
 	const BookingCredentialType *told;
+	const char *lack;
 
 	if (content[strspn(content, " \t\r\n")] != '{' && type->members[1] == NULL)
 		credential = make_object(type->members[0], content);
@@ -214,14 +215,10 @@ parse_content(const BookingCredentialType *type, const char *name,
 	told = booking_credential_type(credential);
 	if (told != type && booking_credential_has(credential, "type"))
 		raise_useless(name, "It holds a credential of another type.");
-	for (int i = 0; type->members[i] != NULL; i++)
-	{
-		const char *key = type->members[i];
-
-		if (!booking_credential_has(credential, key))
-			raise_useless(name,
-						  psprintf("It lacks a valid \"%s\" without control characters.", key));
-	}
+	lack = booking_credential_lack(type, credential);
+	if (lack != NULL)
+		raise_useless(name, psprintf("It lacks a valid \"%s\". %s", lack,
+									 booking_credential_hint(lack)));
 	return credential;
 }
 

@@ -37,6 +37,7 @@
 #include "controller/limits.h"
 #include "controller/outcome.h"
 #include "controller/prepare.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/state.h"
@@ -86,6 +87,8 @@ static void on_answer(void *arg, const BookingHttpResponse *response);
 static void free_dispatch(BookingDispatch *dispatch);
 static bool try_lock_intents(const BookingIdentity *identity, text *supersedes);
 static bool met_a_lock(const ErrorData *error);
+static void take_place(BookingDispatch *dispatch);
+static void release_place(BookingDispatch *dispatch);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head leased;		/* committed, not started */
@@ -127,7 +130,7 @@ booking_dispatch_lease(BookingCall *call)
 	room += in_flight;
 	booking_fresh_sweep(call);
 	due = booking_store_operations_due(booking_call_hold_clock(),
-									   booking_load_full_accounts(),
+									   booking_load_full_keys(),
 									   booking_fresh_waiting() < CHECK_LIMIT,
 									   room - in_flight, &found);
 	operation_ids = palloc_array(int64, found + 1);
@@ -165,7 +168,9 @@ lease_checked(BookingCall *call, int room)
 	{
 		BookingFreshReady *check = lfirst(cell);
 
-		if (count < room && !booking_load_full(check->account_key))
+		if (count < room && !booking_load_full(check->account_key) &&
+			!booking_load_full(check->calendar_key) &&
+			!booking_signin_waits(check->account_key))
 			operation_ids[count++] = check->operation_id;
 	}
 	if (count == 0)
@@ -283,9 +288,7 @@ booking_dispatch_forget(void)
 		if (!dispatch->recorded)
 			continue;
 		dispatch->recorded = false;
-		dispatch->load = booking_load_take(dispatch->account_key,
-										   dispatch->provider->max_in_flight);
-		in_flight++;
+		take_place(dispatch);
 	}
 }
 
@@ -410,9 +413,7 @@ static void
 note_recorded(BookingDispatch *dispatch)
 {
 	dispatch->recorded = true;
-	booking_load_release(dispatch->load);
-	dispatch->load = NULL;
-	in_flight--;
+	release_place(dispatch);
 }
 
 /*
@@ -497,11 +498,16 @@ lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
 	}
 	if (!lookup && !may_send(call, lease, work->batch))
 		return;
-	if (booking_load_full(psprintf("%s\n%s", operation->tenant, operation->account)))
+	if (booking_load_full(psprintf("%s\n%s", operation->tenant, operation->account)) ||
+		(!lookup && booking_load_full(psprintf("%s\n%s\n%s", operation->tenant,
+											   operation->account,
+											   operation->calendar))))
 		return;
 	dispatch = booking_prepare_dispatch(call, lease, lookup);
+	if (dispatch == NULL)
+		return;
 	dlist_push_tail(&leased, &dispatch->node);
-	in_flight++;
+	take_place(dispatch);
 	work->nleased++;
 	booking_fresh_end(operation->operation_id);
 	dispatch->provider->start(&dispatch->task, &dispatch->request);
@@ -682,6 +688,7 @@ apply_item(BookingCall *call, void *arg)
 	if (operation->epoch != dispatch->epoch ||
 		strcmp(operation->state, dispatch->lookup ? "reconciling" : "sending") != 0)
 		return;
+	booking_confirm_token(operation, dispatch);
 	booking_outcome_apply(call, operation, dispatch->lookup, outcome,
 						  dispatch->provider);
 }
@@ -732,10 +739,7 @@ free_dispatch(BookingDispatch *dispatch)
 {
 	booking_auth_wipe(&dispatch->auth);
 	if (!dispatch->recorded)
-	{
-		booking_load_release(dispatch->load);
-		in_flight--;
-	}
+		release_place(dispatch);
 	booking_arena_free(dispatch->arena);
 }
 
@@ -767,4 +771,30 @@ met_a_lock(const ErrorData *error)
 	contended = true;
 	booking_lock_allow_waiting(false);
 	return true;
+}
+
+/*
+ * An operation takes a place of its account, and the one of its calendar where
+ * the provider wants one write at a time.
+ */
+static void
+take_place(BookingDispatch *dispatch)
+{
+	dispatch->load = booking_load_take(dispatch->account_key,
+									   dispatch->provider->max_in_flight);
+	if (dispatch->calendar_key != NULL)
+		dispatch->calendar_load = booking_load_take(dispatch->calendar_key, 1);
+	in_flight++;
+}
+
+/*
+ * Its places are free.
+ */
+static void
+release_place(BookingDispatch *dispatch)
+{
+	booking_load_release(dispatch->load);
+	booking_load_release(dispatch->calendar_load);
+	dispatch->load = dispatch->calendar_load = NULL;
+	in_flight--;
 }

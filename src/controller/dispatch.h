@@ -33,7 +33,9 @@ typedef struct BookingDispatch
 	bool		recorded;		/* done with, once the transaction commits */
 	bool		lookup;			/* reconciling, else sending */
 	const char *account_key;	/* tenant and account */
+	const char *calendar_key;	/* and calendar; NULL: others may write there */
 	BookingLoad *load;			/* its account's share, NULL when recorded */
+	BookingLoad *calendar_load;	/* likewise; NULL without a calendar_key */
 	BookingIdentity identity;	/* of the intent, in the arena */
 	text	   *supersedes;		/* the intent it supersedes, or NULL */
 	const BookingProvider *provider;

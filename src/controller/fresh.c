@@ -381,6 +381,10 @@ ask(const BookingLease *lease, const BookingRelevantCalendar *calendars,
 		MemoryContextStrdup(check_context,
 							psprintf("%s\n%s", lease->operation.tenant,
 									 lease->operation.account));
+	check->ready.calendar_key =
+		MemoryContextStrdup(check_context,
+							psprintf("%s\n%s", check->ready.account_key,
+									 lease->operation.calendar));
 	check->asked_at = now;
 	check->added = true;
 	check->nreadings = count;
@@ -508,6 +512,7 @@ free_check(FreshCheck *check)
 	dlist_delete(&check->node);
 	nchecks--;
 	pfree(check->ready.account_key);
+	pfree(check->ready.calendar_key);
 	if (check->failure != NULL)
 		pfree(check->failure);
 	pfree(check);

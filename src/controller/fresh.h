@@ -37,6 +37,7 @@ typedef struct BookingFreshReady
 {
 	int64		operation_id;
 	char	   *account_key;	/* tenant and account that it goes through */
+	char	   *calendar_key;	/* and calendar that it writes to */
 } BookingFreshReady;
 
 extern void booking_fresh_init(void);

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * load.c
- *	  how much each account has in hand
+ *	  how much each account and calendar has in hand
  *
- * A provider is asked only so much at a time for one account, and an account
- * that takes no more must not hide what is due for others.  Only accounts that
- * have something in hand are kept, in a plain list: no more than requests may
- * be in flight.
+ * A provider is asked only so much at a time for one account, and some want one
+ * write of a calendar at a time; what takes no more must not hide what is due for
+ * others.  Only accounts and calendars that have something in hand are kept, in a
+ * plain list: no more than twice the requests that may be in flight.
  *
  * IDENTIFICATION
  *	  booking/src/controller/load.c
@@ -21,33 +21,35 @@
 
 #include "compat.h"
 #include "controller/load.h"
+#include "controller/signin.h"
 #include "store/record.h"
 
 struct BookingLoad
 {
 	dlist_node	node;
-	char	   *account_key;	/* tenant, line feed, account */
+	char	   *key;			/* tenant, line feed, account; for a calendar line
+								 * feed and its name besides */
 	int			most;			/* of its provider */
 	int			count;
 };
 
-static BookingLoad *find_load(const char *account_key);
+static BookingLoad *find_load(const char *key);
 
 static dlist_head loads = DLIST_STATIC_INIT(loads);
 
 /*
- * An operation of an account is taken in hand, or a round of reading one of its
- * calendars, which has one request out at most.
+ * An operation of an account or calendar is taken in hand, or a round of reading
+ * one of an account's calendars, which has one request out at most.
  */
 BookingLoad *
-booking_load_take(const char *account_key, int most)
+booking_load_take(const char *key, int most)
 {
-	BookingLoad *load = find_load(account_key);
+	BookingLoad *load = find_load(key);
 
 	if (load == NULL)
 	{
 		load = MemoryContextAllocZero(TopMemoryContext, sizeof(BookingLoad));
-		load->account_key = MemoryContextStrdup(TopMemoryContext, account_key);
+		load->key = MemoryContextStrdup(TopMemoryContext, key);
 		dlist_push_tail(&loads, &load->node);
 	}
 	load->most = most;
@@ -64,26 +66,26 @@ booking_load_release(BookingLoad *load)
 	if (load == NULL || --load->count > 0)
 		return;
 	dlist_delete(&load->node);
-	pfree(load->account_key);
+	pfree(load->key);
 	pfree(load);
 }
 
 /*
- * Does an account take no more for now?
+ * Does an account or calendar take no more for now?
  */
 bool
-booking_load_full(const char *account_key)
+booking_load_full(const char *key)
 {
-	BookingLoad *load = find_load(account_key);
+	BookingLoad *load = find_load(key);
 
 	return load != NULL && load->count >= load->most;
 }
 
 /*
- * Keys of those that do not.
+ * Keys of those that do not, and of accounts that wait for a token.
  */
 ArrayType *
-booking_load_full_accounts(void)
+booking_load_full_keys(void)
 {
 	text	  **keys;
 	int			count = 0;
@@ -91,23 +93,23 @@ booking_load_full_accounts(void)
 
 	dlist_foreach(iter, &loads)
 		count++;
-	keys = palloc_array(text *, count + 1);
-	count = 0;
+	keys = palloc_array(text *, count + BOOKING_SIGNIN_LIMIT + 1);
+	count = booking_signin_pending(keys);
 	dlist_foreach(iter, &loads)
 	{
 		BookingLoad *load = dlist_container(BookingLoad, node, iter.cur);
 
 		if (load->count >= load->most)
-			keys[count++] = cstring_to_text(load->account_key);
+			keys[count++] = cstring_to_text(load->key);
 	}
 	return booking_record_make_text_array(keys, count);
 }
 
 /*
- * The account's entry, NULL if it has nothing in hand.
+ * The entry of a key, NULL if it has nothing in hand.
  */
 static BookingLoad *
-find_load(const char *account_key)
+find_load(const char *key)
 {
 	dlist_iter	iter;
 
@@ -115,7 +117,7 @@ find_load(const char *account_key)
 	{
 		BookingLoad *load = dlist_container(BookingLoad, node, iter.cur);
 
-		if (strcmp(load->account_key, account_key) == 0)
+		if (strcmp(load->key, key) == 0)
 			return load;
 	}
 	return NULL;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * load.h
- *	  how much each account has in hand
+ *	  how much each account and calendar has in hand
  *
  * IDENTIFICATION
  *	  booking/src/controller/load.h
@@ -15,9 +15,9 @@
 
 typedef struct BookingLoad BookingLoad;
 
-extern BookingLoad *booking_load_take(const char *account_key, int most);
+extern BookingLoad *booking_load_take(const char *key, int most);
 extern void booking_load_release(BookingLoad *load);
-extern bool booking_load_full(const char *account_key);
-extern ArrayType *booking_load_full_accounts(void);
+extern bool booking_load_full(const char *key);
+extern ArrayType *booking_load_full_keys(void);
 
 #endif							/* BOOKING_LOAD_H */

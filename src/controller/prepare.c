@@ -20,12 +20,17 @@
 #include "controller/credential.h"
 #include "controller/event.h"
 #include "controller/prepare.h"
-#include "controller/seal.h"
+#include "controller/signin.h"
 #include "store/operation.h"
 
 /* memory of one operation: its bodies, and the answers of its requests */
 #define ARENA_LIMIT (16 * 1024 * 1024)
 
+static void fill_job(const BookingOperation *operation,
+					 const BookingLease *lease, BookingDispatch *dispatch);
+static BookingSigninState sign_in(BookingCall *call,
+								  const BookingSigninAccount *account,
+								  BookingDispatch *dispatch);
 static bool fill_bodies(BookingCall *call, const BookingLease *lease,
 						BookingDispatch *dispatch);
 static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
@@ -34,7 +39,8 @@ static text *copy_text(BookingArena *arena, const char *string);
 
 /*
  * Everything a job needs, copied out of the transaction.  Raises an error when
- * it cannot be made; then the operation is not begun.
+ * it cannot be made; then the operation is not begun.  NULL while the account
+ * waits for a token.
  */
 BookingDispatch *
 booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
@@ -44,7 +50,12 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
 	BookingDispatch *dispatch = arena != NULL ?
 		booking_arena_alloc(arena, sizeof(BookingDispatch)) : NULL;
-	BookingJob *job;
+	BookingSigninAccount account = {
+		booking_provider_find(lease->provider),
+		cstring_to_text(operation->tenant), cstring_to_text(operation->account),
+		lease->secret, lease->sealed
+	};
+	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
 
 	if (dispatch == NULL)
 	{
@@ -59,27 +70,24 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 	dispatch->lookup = lookup;
 	dispatch->task.job = &dispatch->job;
 	dispatch->task.arena = arena;
-	dispatch->provider = booking_provider_find(lease->provider);
+	dispatch->provider = account.provider;
 	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
 														operation->account));
 	copy_intents(lease, dispatch);
-	job = &dispatch->job;
-	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
-		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
-		BOOKING_JOB_CANCEL;
-	job->kind = lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
-	job->base_url = copy_string(arena, lease->base_url);
-	job->collection = copy_string(arena, lease->remote_id);
-	job->event_id = copy_string(arena, operation->event_id);
-	job->href = copy_string(arena, operation->href);
-	job->etag = copy_string(arena, operation->etag);
-	job->wanted = &dispatch->wanted;
+	if (account.provider != NULL && account.provider->writes_in_series && !lookup)
+		dispatch->calendar_key = copy_string(arena, psprintf("%s\n%s",
+															 dispatch->account_key,
+															 operation->calendar));
+	fill_job(operation, lease, dispatch);
 
-	if (dispatch->provider == NULL || lease->secret == NULL ||
-		!booking_auth_fill(&dispatch->auth, lease->secret, lease->sealed,
-						   booking_seal_context(cstring_to_text(operation->tenant),
-												cstring_to_text(operation->account)),
-						   arena) ||
+	if (dispatch->provider != NULL)
+		state = sign_in(call, &account, dispatch);
+	if (state == BOOKING_SIGNIN_WAITING)
+	{
+		booking_arena_free(arena);
+		return NULL;
+	}
+	if (state == BOOKING_SIGNIN_UNUSABLE ||
 		!fill_bodies(call, lease, dispatch) || booking_arena_failed(arena))
 	{
 		booking_auth_wipe(&dispatch->auth);
@@ -89,9 +97,54 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 				 errmsg("the request could not be made"),
 				 errhint("The account needs a credential, and the provider must be able to hold what terms.event wishes.")));
 	}
-	dispatch->load = booking_load_take(dispatch->account_key,
-									   dispatch->provider->max_in_flight);
 	return dispatch;
+}
+
+/*
+ * What the job is about, besides its events.
+ */
+static void
+fill_job(const BookingOperation *operation, const BookingLease *lease,
+		 BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	BookingJob *job = &dispatch->job;
+
+	job->looked_up = strcmp(operation->kind, "create") == 0 ? BOOKING_JOB_CREATE :
+		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
+		BOOKING_JOB_CANCEL;
+	job->kind = dispatch->lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
+	job->base_url = copy_string(arena, lease->base_url);
+	job->collection = copy_string(arena, lease->remote_id);
+	job->event_id = copy_string(arena, operation->event_id);
+	job->href = copy_string(arena, operation->href);
+	job->etag = copy_string(arena, operation->etag);
+	job->wanted = &dispatch->wanted;
+}
+
+/*
+ * Fill in the credential.  An error, which says that it was sealed with another
+ * key, must not leave the arena behind.
+ */
+static BookingSigninState
+sign_in(BookingCall *call, const BookingSigninAccount *account,
+		BookingDispatch *dispatch)
+{
+	BookingArena *arena = dispatch->arena;
+	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
+	const char *problem;
+
+	PG_TRY();
+	{
+		state = booking_signin_fill(call, account, arena, &dispatch->auth, &problem);
+	}
+	PG_CATCH();
+	{
+		booking_arena_free(arena);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return state;
 }
 
 /*
@@ -121,6 +174,8 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 			dispatch->previous.start = booking_unix_microseconds(lease->previous_start);
 			dispatch->previous.end = booking_unix_microseconds(lease->previous_end);
 		}
+		/* a body does not say who was to be told */
+		dispatch->previous.notify = dispatch->wanted.notify;
 		job->previous = &dispatch->previous;
 		if (job->looked_up == BOOKING_JOB_CANCEL)
 			job->wanted = job->previous;

@@ -11,8 +11,7 @@
  *			transaction for each lot of objects
  *	...		the listing goes on at its next page, or the round is finished
  *
- * What a listing says is kept in memory until it is worked off, objects only
- * until their lot is stored.
+ * A listing is kept in memory until worked off, objects until their lot is stored.
  *
  * IDENTIFICATION
  *	  booking/src/controller/pull.c
@@ -28,10 +27,11 @@
 
 #include "compat.h"
 #include "controller/credential.h"
+#include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/load.h"
 #include "controller/pull.h"
-#include "controller/seal.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "store/account.h"
 #include "sync/projection.h"
@@ -108,8 +108,11 @@ static void work_run(PullRun *run);
 static void work_step(BookingCall *call, void *arg);
 static void listed(BookingCall *call, PullRun *run);
 static void listed_more(BookingCall *call, PullRun *run);
+static void store_brought(BookingCall *call, PullRun *run);
 static void fetched(BookingCall *call, PullRun *run);
 static void apply_lot(BookingCall *call, PullRun *run);
+static void apply_some(BookingCall *call, PullRun *run,
+					   const BookingPullItem *items, int count);
 static void apply_items(BookingCall *call, void *arg);
 static void spoil_item(BookingCall *call, void *arg);
 static void failed(BookingCall *call, PullRun *run);
@@ -272,19 +275,32 @@ lease_item(BookingCall *call, void *arg)
 {
 	LeaseWork  *work = arg;
 	BookingCursorLease *lease = booking_store_cursor_lease(work->calendar_id);
+	BookingSigninAccount account = {0};
+	BookingSigninState state;
+	const char *problem;
 	PullRun    *run;
 
 	if (lease == NULL)
 		return;
+	account.provider = booking_provider_find(lease->provider);
+	account.tenant = cstring_to_text(lease->tenant);
+	account.account = cstring_to_text(lease->account);
+	account.secret = lease->secret;
+	account.sealed = lease->sealed;
 	run = work->run = make_run(lease);
+	state = booking_signin_fill(call, &account, run->arena, &run->auth, &problem);
+	if (state == BOOKING_SIGNIN_WAITING)
+	{
+		free_run(run);
+		work->run = NULL;
+		return;
+	}
 	booking_round_begin(call, lease, &run->round);
+	run->job.from = booking_unix_microseconds(run->round.from);
+	run->job.until = booking_unix_microseconds(run->round.until);
 	run->job.token = copy_string(run->arena, lease->cursor.token);
 	run->job.page = copy_string(run->arena, lease->cursor.page);
-	if (lease->secret == NULL ||
-		!booking_auth_fill(&run->auth, lease->secret, lease->sealed,
-						   booking_seal_context(cstring_to_text(lease->tenant),
-												cstring_to_text(lease->account)),
-						   run->arena))
+	if (state == BOOKING_SIGNIN_UNUSABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("the account has no credential that can be used")));
@@ -517,6 +533,8 @@ listed_more(BookingCall *call, PullRun *run)
 	run->at.listing = false;
 	if (chunk == NULL && run->at.page == NULL)
 	{
+		booking_signin_accept(cstring_to_text(run->tenant),
+							  cstring_to_text(run->account), &run->auth);
 		run->at.over = booking_round_finish(call, &run->round, run->at.token);
 		run->at.listing = !run->at.over;	/* in a transaction of its own */
 		return;
@@ -529,6 +547,7 @@ listed_more(BookingCall *call, PullRun *run)
 		return;
 	}
 	run->at.nwanted = booking_projection_list(&run->round, chunk, run->wanted);
+	store_brought(call, run);
 	for (int i = 0; i < run->at.nwanted; i++)
 		run->objects[i] = run->wanted[i]->object;
 	run->at.chunk = chunk->next;
@@ -538,6 +557,29 @@ listed_more(BookingCall *call, PullRun *run)
 		listed_more(call, run);
 	else
 		run->at.listing = true;	/* in a transaction of its own */
+}
+
+/*
+ * Store what the listing brought of the objects that are wanted; the others
+ * remain to be fetched.
+ */
+static void
+store_brought(BookingCall *call, PullRun *run)
+{
+	BookingPullItem *items = palloc_array(BookingPullItem, run->at.nwanted + 1);
+	int			nbrought = 0;
+	int			nleft = 0;
+
+	for (int i = 0; i < run->at.nwanted; i++)
+	{
+		if (run->wanted[i]->data != NULL)
+			items[nbrought++] = *run->wanted[i];
+		else
+			run->wanted[nleft++] = run->wanted[i];
+	}
+	run->at.nwanted = nleft;
+	if (nbrought > 0)
+		apply_some(call, run, items, nbrought);
 }
 
 /*
@@ -562,35 +604,46 @@ fetched(BookingCall *call, PullRun *run)
 }
 
 /*
- * Store the objects that have come: together, or, when that fails, each by
- * itself, so that the one that is bad stops no other.
+ * Store the objects that have come.
  */
 static void
 apply_lot(BookingCall *call, PullRun *run)
 {
 	BookingPullItem *items = palloc_array(BookingPullItem, run->nasked);
-	Lot			lot = {run, items, 0};
-	ErrorData  *error;
+	int			count = 0;
 
 	for (BookingPullChunk *chunk = run->pull.result.items; chunk != NULL; chunk = chunk->next)
 	{
-		for (int i = 0; i < chunk->nitems && lot.count < run->nasked; i++)
-			items[lot.count++] = chunk->items[i];
+		for (int i = 0; i < chunk->nitems && count < run->nasked; i++)
+			items[count++] = chunk->items[i];
 	}
 
 	/* of what is bad for good the version is known from the listing */
-	for (int i = 0; i < lot.count; i++)
+	for (int i = 0; i < count; i++)
 	{
 		if (items[i].etag == NULL &&
 			(items[i].problem == NULL || strcmp(items[i].problem, "not_delivered") != 0))
 			items[i].etag = run->wanted[run->at.nfetched + i]->etag;
 	}
-	error = booking_session_item(call, apply_items, &lot);
+	apply_some(call, run, items, count);
+}
+
+/*
+ * Store objects: together, or, when that fails, each by itself, so that the one
+ * that is bad stops no other.
+ */
+static void
+apply_some(BookingCall *call, PullRun *run, const BookingPullItem *items,
+		   int count)
+{
+	Lot			lot = {run, items, count};
+	ErrorData  *error = booking_session_item(call, apply_items, &lot);
+
 	if (error == NULL)
 		return;
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
 		ThrowErrorData(error);
-	for (int i = 0; i < run->nasked; i++)
+	for (int i = 0; i < count; i++)
 	{
 		Lot			one = {run, &items[i], 1, NULL};
 
@@ -631,12 +684,19 @@ spoil_item(BookingCall *call, void *arg)
 static void
 failed(BookingCall *call, PullRun *run)
 {
-	const BookingPullResult *result = &run->pull.result;
+	BookingPullResult *result = &run->pull.result;
 	text	   *tenant = cstring_to_text(run->tenant);
 	text	   *account = cstring_to_text(run->account);
 	text	   *problem = cstring_to_text(result->problem != NULL ?
 										  result->problem : "failed");
 
+	/* a token that was refused is got anew, once; then it is the credential */
+	if (result->kind == BOOKING_PULL_AUTH &&
+		booking_signin_renew(tenant, account, &run->auth))
+	{
+		result->kind = BOOKING_PULL_FAILED;
+		result->problem = "token_refused";
+	}
 	booking_round_fail(call, &run->round, result);
 	if (result->kind == BOOKING_PULL_AUTH)
 		booking_store_account_park(tenant, account, problem, call->now);
@@ -708,8 +768,8 @@ running_calendars(void)
 static ArrayType *
 busy_accounts(void)
 {
-	text	  **keys = palloc_array(text *, nruns + 1);
-	int			count = 0;
+	text	  **keys = palloc_array(text *, nruns + BOOKING_SIGNIN_LIMIT + 1);
+	int			count = booking_signin_pending(keys);
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &runs)

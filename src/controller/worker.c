@@ -43,6 +43,7 @@
 #include "controller/pull.h"
 #include "controller/session.h"
 #include "controller/shared.h"
+#include "controller/signin.h"
 #include "guc.h"
 #include "ledger/lock.h"
 #include "ledger/site.h"
@@ -121,6 +122,7 @@ booking_worker_main(Datum arg)
 	booking_dispatch_init(engine);
 	booking_account_check_init(engine);
 	booking_pull_init(engine);
+	booking_signin_init(engine);
 	leave(run_loop(engine));
 }
 
@@ -223,6 +225,7 @@ run_loop(BookingHttpEngine *engine)
 		{
 			result = work_round(recovered, error_wait > 0);
 			recovered = recovered || result == ROUND_WORKED;
+			booking_signin_start();
 			booking_dispatch_start();
 			booking_account_check_start();
 			booking_pull_start();
@@ -311,7 +314,7 @@ work_round(bool recovered, bool careful)
 
 	if (result != ROUND_WORKED)
 		return result;
-	if (booking_account_check_finished() ||
+	if (booking_account_check_finished() || booking_signin_finished() ||
 		((careful || booking_pull_ready()) && booking_dispatch_finished()))
 		record_outcomes();
 	booking_pull_work(pause_reason[0] == '\0');
@@ -432,9 +435,11 @@ record_outcomes(void)
 	BookingCall call;
 
 	booking_session_begin(&call, "recording outcomes");
+	booking_signin_record(&call);
 	booking_dispatch_apply(&call);
 	booking_account_check_record(&call);
 	booking_session_commit(&call);
+	booking_signin_recorded();
 	recorded();
 }
 

@@ -32,6 +32,7 @@ typedef enum BookingLockClass
 	BOOKING_LOCK_INTENT = 19267,
 	BOOKING_LOCK_RESOURCE = 19268,
 	BOOKING_LOCK_WORKER = 19269,
+	BOOKING_LOCK_SIGNIN = 19270,
 	BOOKING_LOCK_FEED = 19272
 } BookingLockClass;
 
@@ -174,6 +175,34 @@ booking_lock_worker_try(void)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, BOOKING_LOCK_WORKER);
 	return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Become the one who signs in to an account, until booking_unlock_signin() or
+ * the end of the process; false if somebody else is.  Outlives transactions,
+ * because requests are in none.
+ */
+bool
+booking_lock_signin_try(const text *tenant, const text *account)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0,
+						 hash_texts(tenant, account, NULL), BOOKING_LOCK_SIGNIN);
+	return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Let others sign in to an account.
+ */
+void
+booking_unlock_signin(const text *tenant, const text *account)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0,
+						 hash_texts(tenant, account, NULL), BOOKING_LOCK_SIGNIN);
+	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
 /*

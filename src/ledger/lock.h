@@ -33,6 +33,8 @@ extern bool booking_lock_feed_try(const text *tenant);
 extern void booking_unlock_feed(const text *tenant);
 extern bool booking_lock_worker_try(void);
 extern int	booking_lock_worker_holder(void);
+extern bool booking_lock_signin_try(const text *tenant, const text *account);
+extern void booking_unlock_signin(const text *tenant, const text *account);
 extern void booking_unlock_intents(const BookingIdentity *identity,
 								   const text *predecessor);
 extern void booking_lock_resource(int64 resource_id, LOCKMODE mode);

@@ -43,6 +43,8 @@ typedef struct BookingHttpAuth
 	const char *username;		/* Basic, if not NULL */
 	const char *password;
 	const char *bearer;			/* Bearer, if not NULL */
+	int64		serial;			/* of a token that was got; 0: none was */
+	bool		renewed;		/* it was got because another was refused */
 } BookingHttpAuth;
 
 /*

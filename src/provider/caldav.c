@@ -42,6 +42,10 @@ static bool write_body(const BookingEvent *event, int64 stamp,
 					   BookingArena *arena, char **body, size_t *len);
 static bool read_body(const char *body, size_t len, BookingArena *arena,
 					  BookingEvent *event);
+static const char *read_object(const char *data, size_t len,
+							   const BookingExpandRequest *request,
+							   BookingArena *arena,
+							   BookingExpansion *expansion);
 static void start(BookingTask *task, BookingHttpRequest *request);
 static bool next(BookingTask *task, const BookingHttpResponse *response,
 				 BookingHttpRequest *request);
@@ -53,6 +57,10 @@ static bool told_etag(BookingTask *task, const BookingHttpResponse *response);
 
 const BookingProvider booking_provider_caldav = {
 	.name = "caldav",
+	.base_url = "",
+	.token_url = "",
+	.scope = "",
+	.tells_busy = false,
 	.create_is_idempotent = true,
 	.absence_is_proof = true,
 	.writes_in_series = false,
@@ -64,7 +72,10 @@ const BookingProvider booking_provider_caldav = {
 	.pull_list = booking_caldav_pull_list,
 	.pull_fetch = booking_caldav_pull_fetch,
 	.pull_next = booking_caldav_pull_next,
-	.pull_abandon = booking_caldav_pull_abandon
+	.pull_abandon = booking_caldav_pull_abandon,
+	.read_object = read_object,
+	.busy_start = booking_report_busy_start,
+	.busy_next = booking_report_busy_next
 };
 
 /*
@@ -87,6 +98,25 @@ read_body(const char *body, size_t len, BookingArena *arena,
 {
 	return booking_ical_read(body, len, arena, event) == BOOKING_ICAL_OK &&
 		event->marker != NULL;
+}
+
+/*
+ * Occurrences of an iCalendar object.
+ */
+static const char *
+read_object(const char *data, size_t len, const BookingExpandRequest *request,
+			BookingArena *arena, BookingExpansion *expansion)
+{
+	BookingIcalFault fault = booking_ical_expand(data, len, request, arena,
+												 expansion);
+
+	/* a task or a journal is no trouble, and has no occurrence */
+	if (fault == BOOKING_ICAL_NO_EVENT)
+	{
+		memset(expansion, 0, sizeof(*expansion));
+		return NULL;
+	}
+	return fault == BOOKING_ICAL_OK ? NULL : booking_ical_fault_text(fault);
 }
 
 /*

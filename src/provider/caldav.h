@@ -102,8 +102,6 @@ extern bool booking_caldav_stored(BookingTask *task,
 extern const char *booking_caldav_strong(const char *etag);
 
 /* caldav_end.c */
-extern const char *booking_caldav_problem(BookingArena *arena,
-										  const BookingHttpResponse *response);
 extern bool booking_caldav_fail(BookingTask *task,
 								const BookingHttpResponse *response,
 								const char *problem);

@@ -18,63 +18,7 @@
 #include "provider/report.h"
 #include "provider/url.h"
 
-static const char *describe(BookingTask *task,
-							const BookingHttpResponse *response,
-							const char *problem);
 static const char *method_of(const BookingTask *task);
-
-/* what people are told of problems that no single answer explains */
-static const struct
-{
-	const char *problem;
-	const char *text;
-}			explanations[] = {
-	{"answer_incomplete", "the server left a part out of its answer to a query"},
-	{"answer_unreadable", "the answer of the server cannot be read"},
-	{"bad_url", "the URL of the calendar or event is malformed"},
-	{"calendar_gone", "there is no calendar at this path any more"},
-	{"deleted_at_provider", "the event was deleted at the provider"},
-	{"event_changed", "the event was changed by others"},
-	{"event_moved", "the event was moved by others"},
-	{"event_unreadable", "the event at the server cannot be read"},
-	{"foreign_event", "an event that is not ours is stored under our id"},
-	{"incomplete_job", "the job does not say which calendar or event it is about"},
-	{"need_privileges", "the account may not write to the calendar"},
-	{"no_etag", "the server tells no strong ETag, so nothing can be written safely"},
-	{"not_a_calendar", "what is at the path of the calendar is no calendar"},
-	{"not_updated", "the event is as it was before the update"},
-	{"origin_mismatch", "the calendar or event is not on the server of base_url"},
-	{"other_calendar", "our event is in another calendar of the account"},
-	{"out_of_memory", "the limit of memory for one task is exhausted"},
-	{"precondition_failed", "the event changed again while it was written"},
-	{"several_events", "several events in the calendar carry our id"},
-	{"still_present", "the event is still there"},
-	{"too_many_steps", "the limit of requests for one task is exhausted"},
-	{"uid_conflict", "the server says that our id is taken, but shows no such event"},
-};
-
-/* codes of statuses that have a meaning of their own */
-static const struct
-{
-	int			status;
-	const char *problem;
-}			statuses[] = {
-	{400, "bad_request"},
-	{401, "auth_refused"},
-	{403, "forbidden"},
-	{404, "not_found"},
-	{405, "method_not_allowed"},
-	{408, "server_timeout"},
-	{409, "conflict"},
-	{410, "not_found"},
-	{412, "precondition_failed"},
-	{413, "too_large"},
-	{415, "unsupported_media_type"},
-	{423, "locked"},
-	{429, "rate_limited"},
-	{503, "unavailable"},
-	{507, "insufficient_storage"},
-};
 
 /*
  * End the task because a request failed or could not be made: as the doubt
@@ -129,7 +73,8 @@ booking_caldav_settle(BookingTask *task, BookingOutcomeKind kind,
 {
 	booking_report_end(task, kind, problem, response,
 					   problem == NULL ? NULL :
-					   describe(task, response, problem));
+					   booking_report_explain(task->arena, response,
+												 method_of(task), problem));
 	if (found == NULL)
 		return false;
 	task->outcome.href = booking_url_path(found->url);
@@ -157,85 +102,11 @@ booking_caldav_pend(BookingTask *task, BookingOutcome *outcome,
 	outcome->retry_after = response == NULL ? -1 : response->retry_after;
 	outcome->status = response == NULL ? 0 : response->status;
 	if (problem == NULL && response != NULL)
-		problem = booking_caldav_problem(task->arena, response);
+		problem = booking_report_problem(task->arena, response);
 	outcome->problem = problem;
 	if (problem != NULL)
-		outcome->message = describe(task, response, problem);
-}
-
-/*
- * Code for an answer that is not what was hoped for.
- */
-const char *
-booking_caldav_problem(BookingArena *arena, const BookingHttpResponse *response)
-{
-	switch (response->transport)
-	{
-		case BOOKING_TRANSPORT_NOT_SENT:
-			return booking_report_code(arena, response->problem,
-									   "not_sent");
-		case BOOKING_TRANSPORT_REFUSED:
-			return booking_report_code(arena, response->problem,
-									   "refused");
-		case BOOKING_TRANSPORT_LOST:
-			return booking_report_code(arena, response->problem,
-									   "lost");
-		case BOOKING_TRANSPORT_TOO_LARGE:
-			return "answer_too_large";
-		case BOOKING_TRANSPORT_COMPLETE:
-			break;
-	}
-	for (int i = 0; i < (int) lengthof(statuses); i++)
-	{
-		if (statuses[i].status == response->status)
-			return statuses[i].problem;
-	}
-	if (response->status >= 500)
-		return "server_error";
-	if (response->status >= 400)
-		return "refused_by_server";
-	if (response->status >= 300)
-		return "redirected";
-	return "unexpected_answer";
-}
-
-/*
- * What people are told of a problem; response may be NULL.
- */
-static const char *
-describe(BookingTask *task, const BookingHttpResponse *response,
-		 const char *problem)
-{
-	const char *words;
-
-	for (int i = 0; i < (int) lengthof(explanations); i++)
-	{
-		if (strcmp(explanations[i].problem, problem) == 0)
-			return explanations[i].text;
-	}
-	if (response == NULL)
-		return NULL;
-
-	words = response->problem == NULL ? "no reason known" : response->problem;
-	switch (response->transport)
-	{
-		case BOOKING_TRANSPORT_NOT_SENT:
-		case BOOKING_TRANSPORT_REFUSED:
-			return booking_report_text(task->arena, "%s was not sent: %s",
-									   method_of(task), words);
-		case BOOKING_TRANSPORT_LOST:
-			return booking_report_text(task->arena,
-									   "no complete answer to %s: %s",
-									   method_of(task), words);
-		case BOOKING_TRANSPORT_TOO_LARGE:
-			return booking_report_text(task->arena,
-									   "the answer to %s is too large",
-									   method_of(task));
-		case BOOKING_TRANSPORT_COMPLETE:
-			break;
-	}
-	return booking_report_text(task->arena, "the server answered %d to %s: %s",
-							   response->status, method_of(task), problem);
+		outcome->message = booking_report_explain(task->arena, response,
+												 method_of(task), problem);
 }
 
 /*

@@ -26,6 +26,7 @@
 #include "codec/buffer.h"
 #include "codec/dav.h"
 #include "provider/caldav.h"
+#include "provider/report.h"
 #include "provider/url.h"
 
 #define XML_TYPE "application/xml; charset=utf-8"
@@ -325,7 +326,7 @@ fail(BookingPull *pull, const BookingHttpResponse *response,
 			problem = "calendar_gone";
 	}
 	pull->result.problem = problem != NULL || response == NULL ? problem :
-		booking_caldav_problem(pull->arena, response);
+		booking_report_problem(pull->arena, response);
 	return false;
 }
 

@@ -18,6 +18,7 @@
 
 static const BookingProvider *const providers[] = {
 	&booking_provider_caldav,
+	&booking_provider_google,
 };
 
 /*
@@ -33,4 +34,13 @@ booking_provider_find(const char *name)
 			return providers[i];
 	}
 	return NULL;
+}
+
+/*
+ * The names of all, for a hint.
+ */
+const char *
+booking_provider_names(void)
+{
+	return "caldav, google";
 }

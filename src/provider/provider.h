@@ -19,6 +19,7 @@
 
 #include "codec/event.h"
 #include "codec/exchange.h"
+#include "codec/ical_expand.h"
 
 /* what is to be done; CREATE, UPDATE and CANCEL write, the rest reads */
 typedef enum BookingJobKind
@@ -112,6 +113,8 @@ typedef struct BookingPullJob
 	const char *token;			/* of the last finished round; NULL: list all */
 	const char *page;			/* link to go on at; NULL: from the start */
 	int			failures;		/* earlier tries of this listing that failed */
+	int64		from;			/* window [from, until) inside which the */
+	int64		until;			/* occurrences of series are wanted */
 } BookingPullJob;
 
 typedef struct BookingPullItem
@@ -167,9 +170,61 @@ typedef struct BookingPull
 	BookingPullResult result;	/* valid when no request follows */
 } BookingPull;
 
+/*
+ * Asking when calendars are busy, without their events.  What is not known of a
+ * calendar must never be taken for free.
+ */
+typedef struct BookingBusyJob
+{
+	const char *base_url;		/* of the account; never leave this origin */
+	const char *const *calendars;	/* addresses or names, as the provider has */
+	int			ncalendars;		/* 1 to BOOKING_MAX_BUSY */
+	int64		from;			/* asked for is [from, until) */
+	int64		until;
+} BookingBusyJob;
+
+#define BOOKING_MAX_BUSY 50
+
+typedef struct BookingBusySpan
+{
+	int64		start;
+	int64		end;
+} BookingBusySpan;
+
+typedef struct BookingBusyAnswer
+{
+	bool		known;			/* else the rest says nothing */
+	const char *problem;		/* why it is not known; NULL if it is */
+	int			nspans;
+	BookingBusySpan *spans;
+} BookingBusyAnswer;
+
+typedef enum BookingBusyKind
+{
+	BOOKING_BUSY_TOLD,			/* calendars, in the order of the job */
+	BOOKING_BUSY_NOT_TOLD,		/* the provider has no such question */
+	BOOKING_BUSY_AUTH,			/* credentials refused: park the account */
+	BOOKING_BUSY_FAILED			/* later again */
+} BookingBusyKind;
+
+typedef struct BookingBusy
+{
+	const BookingBusyJob *job;
+	BookingArena *arena;		/* of the request and what is told */
+	BookingBusyKind kind;		/* valid when no request follows */
+	BookingBusyAnswer *calendars;
+	int64		retry_after;	/* seconds, -1 unless the provider said */
+	const char *problem;		/* code; NULL if none */
+	int			status;			/* HTTP status it follows from, 0 none */
+} BookingBusy;
+
 typedef struct BookingProvider
 {
 	const char *name;			/* as in booking_account_put */
+	const char *base_url;		/* of accounts that name none; "": they must */
+	const char *token_url;		/* of credentials that name none; "": likewise */
+	const char *scope;			/* likewise */
+	bool		tells_busy;		/* knows when calendars are busy by itself */
 	bool		create_is_idempotent;	/* same id again makes no second event */
 	bool		absence_is_proof;	/* lookup ABSENT allows sending again */
 	bool		writes_in_series;	/* one write of a calendar at a time */
@@ -210,10 +265,32 @@ typedef struct BookingProvider
 							  const BookingHttpResponse *response,
 							  BookingHttpRequest *request);
 	void		(*pull_abandon) (BookingPull *pull);
+
+	/*
+	 * Occurrences of an object that a pull brought, in a window: see
+	 * booking_ical_expand().  Returns NULL, or why nothing can be known, in
+	 * words for people that say nothing of the event.  What is no event at all
+	 * has no occurrences.
+	 */
+	const char *(*read_object) (const char *data, size_t len,
+								const BookingExpandRequest *request,
+								BookingArena *arena,
+								BookingExpansion *expansion);
+
+	/*
+	 * Ask when calendars are busy, like start() and next().  Where tells_busy
+	 * is false there is no request, and the kind is BOOKING_BUSY_NOT_TOLD.
+	 */
+	void		(*busy_start) (BookingBusy *busy, BookingHttpRequest *request);
+	bool		(*busy_next) (BookingBusy *busy,
+							  const BookingHttpResponse *response,
+							  BookingHttpRequest *request);
 } BookingProvider;
 
 extern const BookingProvider booking_provider_caldav;
+extern const BookingProvider booking_provider_google;
 
 extern const BookingProvider *booking_provider_find(const char *name);
+extern const char *booking_provider_names(void);
 
 #endif							/* BOOKING_PROVIDER_H */

@@ -20,6 +20,64 @@
 
 #include "provider/report.h"
 
+/* what people are told of problems that no single answer explains */
+static const struct
+{
+	const char *problem;
+	const char *text;
+}			explanations[] = {
+	{"answer_incomplete", "the server left a part out of its answer to a query"},
+	{"answer_unreadable", "the answer of the server cannot be read"},
+	{"bad_url", "the URL of the calendar or event is malformed"},
+	{"body_not_read", "the body of the answer is no event of ours"},
+	{"calendar_gone", "there is no calendar at this path any more"},
+	{"conference_failed", "the provider could not make the conference"},
+	{"conference_pending", "the provider has not made the conference yet"},
+	{"deleted_at_provider", "the event was deleted at the provider"},
+	{"event_changed", "the event was changed by others"},
+	{"event_moved", "the event was moved by others"},
+	{"event_unreadable", "the event at the server cannot be read"},
+	{"foreign_event", "an event that is not ours is stored under our id"},
+	{"incomplete_job", "the job does not say which calendar or event it is about"},
+	{"no_progress", "the server answers with the same page again and again"},
+	{"need_privileges", "the account may not write to the calendar"},
+	{"no_etag", "the server tells no strong ETag, so nothing can be written safely"},
+	{"not_a_calendar", "what is at the path of the calendar is no calendar"},
+	{"not_updated", "the event is as it was before the update"},
+	{"origin_mismatch", "the calendar or event is not on the server of base_url"},
+	{"other_calendar", "our event is in another calendar of the account"},
+	{"out_of_memory", "the limit of memory for one task is exhausted"},
+	{"precondition_failed", "the event changed again while it was written"},
+	{"other_event", "an event that carries our id has another one at the provider"},
+	{"several_events", "several events in the calendar carry our id"},
+	{"still_present", "the event is still there"},
+	{"too_many_steps", "the limit of requests for one task is exhausted"},
+	{"uid_conflict", "the server says that our id is taken, but shows no such event"},
+};
+
+/* codes of statuses that have a meaning of their own */
+static const struct
+{
+	int			status;
+	const char *problem;
+}			statuses[] = {
+	{400, "bad_request"},
+	{401, "auth_refused"},
+	{403, "forbidden"},
+	{404, "not_found"},
+	{405, "method_not_allowed"},
+	{408, "server_timeout"},
+	{409, "conflict"},
+	{410, "not_found"},
+	{412, "precondition_failed"},
+	{413, "too_large"},
+	{415, "unsupported_media_type"},
+	{423, "locked"},
+	{429, "rate_limited"},
+	{503, "unavailable"},
+	{507, "insufficient_storage"},
+};
+
 /*
  * A message in the arena, cut at BOOKING_MAX_MESSAGE bytes and printable ASCII
  * throughout.  NULL when the arena is exhausted, which outcomes put up with.
@@ -60,7 +118,13 @@ booking_report_code(BookingArena *arena, const char *words,
 		char		c = *p;
 
 		if (c >= 'A' && c <= 'Z')
+		{
+			/* words that are told apart by a capital */
+			if (p > words && p[-1] >= 'a' && p[-1] <= 'z' && len > 0 &&
+				len < BOOKING_MAX_PROBLEM)
+				code[len++] = '_';
 			c += 'a' - 'A';
+		}
 		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')))
 		{
 			if (len == 0 || code[len - 1] == '_')
@@ -115,4 +179,107 @@ booking_report_find(BookingTask *task, const char *subject, bool ok,
 	finding->subject = subject;
 	finding->ok = ok;
 	finding->text = text;
+}
+
+/*
+ * Code for an answer that is not what was hoped for.
+ */
+const char *
+booking_report_problem(BookingArena *arena, const BookingHttpResponse *response)
+{
+	switch (response->transport)
+	{
+		case BOOKING_TRANSPORT_NOT_SENT:
+			return booking_report_code(arena, response->problem,
+									   "not_sent");
+		case BOOKING_TRANSPORT_REFUSED:
+			return booking_report_code(arena, response->problem,
+									   "refused");
+		case BOOKING_TRANSPORT_LOST:
+			return booking_report_code(arena, response->problem,
+									   "lost");
+		case BOOKING_TRANSPORT_TOO_LARGE:
+			return "answer_too_large";
+		case BOOKING_TRANSPORT_COMPLETE:
+			break;
+	}
+	for (int i = 0; i < (int) lengthof(statuses); i++)
+	{
+		if (statuses[i].status == response->status)
+			return statuses[i].problem;
+	}
+	if (response->status >= 500)
+		return "server_error";
+	if (response->status >= 400)
+		return "refused_by_server";
+	if (response->status >= 300)
+		return "redirected";
+	return "unexpected_answer";
+}
+
+/*
+ * What people are told of a problem, in the arena or for ever.  response may be
+ * NULL; method is that of the request it answers.
+ */
+const char *
+booking_report_explain(BookingArena *arena,
+					   const BookingHttpResponse *response,
+					   const char *method, const char *problem)
+{
+	const char *words;
+
+	for (int i = 0; i < (int) lengthof(explanations); i++)
+	{
+		if (strcmp(explanations[i].problem, problem) == 0)
+			return explanations[i].text;
+	}
+	if (response == NULL)
+		return NULL;
+
+	words = response->problem == NULL ? "no reason known" : response->problem;
+	switch (response->transport)
+	{
+		case BOOKING_TRANSPORT_NOT_SENT:
+		case BOOKING_TRANSPORT_REFUSED:
+			return booking_report_text(arena, "%s was not sent: %s",
+									   method, words);
+		case BOOKING_TRANSPORT_LOST:
+			return booking_report_text(arena,
+									   "no complete answer to %s: %s",
+									   method, words);
+		case BOOKING_TRANSPORT_TOO_LARGE:
+			return booking_report_text(arena,
+									   "the answer to %s is too large",
+									   method);
+		case BOOKING_TRANSPORT_COMPLETE:
+			break;
+	}
+	return booking_report_text(arena, "the server answered %d to %s: %s",
+							   response->status, method, problem);
+}
+
+/*
+ * There is no question to ask.
+ */
+void
+booking_report_busy_start(BookingBusy *busy, BookingHttpRequest *request)
+{
+	memset(request, 0, sizeof(*request));
+	busy->kind = BOOKING_BUSY_NOT_TOLD;
+	busy->calendars = NULL;
+	busy->retry_after = -1;
+	busy->problem = "not_told";
+	busy->status = 0;
+}
+
+/*
+ * Nor is there an answer.
+ */
+bool
+booking_report_busy_next(BookingBusy *busy,
+						 const BookingHttpResponse *response,
+						 BookingHttpRequest *request)
+{
+	booking_report_busy_start(busy, request);
+	return false;
 }

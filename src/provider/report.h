@@ -23,11 +23,24 @@ extern char *booking_report_text(BookingArena *arena, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern const char *booking_report_code(BookingArena *arena, const char *words,
 									   const char *otherwise);
+extern const char *booking_report_problem(BookingArena *arena,
+										  const BookingHttpResponse *response);
+extern const char *booking_report_explain(BookingArena *arena,
+										  const BookingHttpResponse *response,
+										  const char *method,
+										  const char *problem);
 extern void booking_report_end(BookingTask *task, BookingOutcomeKind kind,
 							   const char *problem,
 							   const BookingHttpResponse *response,
 							   const char *message);
 extern void booking_report_find(BookingTask *task, const char *subject,
 								bool ok, const char *text);
+
+/* busy_start and busy_next of adapters that have no such question */
+extern void booking_report_busy_start(BookingBusy *busy,
+									  BookingHttpRequest *request);
+extern bool booking_report_busy_next(BookingBusy *busy,
+									 const BookingHttpResponse *response,
+									 BookingHttpRequest *request);
 
 #endif							/* BOOKING_REPORT_H */

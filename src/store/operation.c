@@ -141,10 +141,12 @@ booking_store_operation_followed(int64 operation_id)
 }
 
 /*
- * Operations that are due, oldest first.  Left out are those of accounts that
- * are parked, blocked or named (as tenant, line feed, account), and those whose
- * event has an earlier operation that is not settled; without all_kinds also
- * what would have to wait for its calendars first.
+ * Operations that are due, oldest first.  Left out are
+ * those of accounts that are parked or blocked, of accounts and calendars that
+ * are named (as tenant, line feed, account, and for a calendar line feed and
+ * its name), and those whose event has an earlier operation that is not
+ * settled; without all_kinds also what would have to wait for its calendars
+ * first.
  */
 BookingDue *
 booking_store_operations_due(TimestampTz now, ArrayType *without,
@@ -160,6 +162,7 @@ booking_store_operations_due(TimestampTz now, ArrayType *without,
 		"   AND NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
 		"   AND concat(o.tenant, E'\\n', o.account) <> ALL ($3)"
 		"   AND ($4 OR o.state = 'unknown' OR o.kind = 'cancel')"
+		"   AND concat(o.tenant, E'\\n', o.account, E'\\n', o.calendar) <> ALL ($3)"
 		"   AND NOT EXISTS (SELECT FROM booking.operation p"
 		"    WHERE p.operation_id = o.previous_id"
 		"      AND p.state NOT IN " FINAL_STATES ")"

@@ -21,7 +21,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 
-#include "codec/ical_expand.h"
 #include "compat.h"
 #include "store/conflict.h"
 #include "store/event.h"
@@ -208,26 +207,25 @@ expand(Builder *builder, BookingArena *arena)
 	const BookingPullItem *item = builder->item;
 	BookingExpandRequest request = {0};
 	BookingExpansion expansion;
-	BookingIcalFault fault;
+	const BookingProvider *provider = builder->round->provider;
+	const char *fault;
 
 	request.from = unix_instant(builder->round->from);
 	request.to = unix_instant(builder->round->until);
 	request.zone = builder->round->zone;
-	fault = booking_ical_expand(item->data, item->data_len, &request, arena,
-								&expansion);
-	if (fault == BOOKING_ICAL_OK && expansion.noccurrences == 0 &&
+	fault = provider->read_object(item->data, item->data_len, &request, arena,
+								  &expansion);
+	if (fault == NULL && expansion.noccurrences == 0 &&
 		!expansion.recurring)
 	{
 		request.from = ANY_TIME_FROM;
 		request.to = ANY_TIME_TO;
-		fault = booking_ical_expand(item->data, item->data_len, &request, arena,
-									&expansion);
+		fault = provider->read_object(item->data, item->data_len, &request, arena,
+									  &expansion);
 	}
-	if (fault != BOOKING_ICAL_OK)
+	if (fault != NULL)
 	{
-		/* a task or a journal is no trouble */
-		add_stand_in(builder, false, fault == BOOKING_ICAL_NO_EVENT ? NULL :
-					 booking_ical_fault_text(fault));
+		add_stand_in(builder, false, fault);
 		return;
 	}
 	for (int i = 0; i < expansion.noccurrences; i++)

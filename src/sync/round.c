@@ -73,6 +73,7 @@ booking_round_begin(BookingCall *call, BookingCursorLease *lease,
 	memset(round, 0, sizeof(*round));
 	round->calendar_id = cursor->calendar_id;
 	round->round = cursor->round;
+	round->provider = booking_provider_find(lease->provider);
 	round->full = cursor->full_pass;
 	round->from_page = cursor->page != NULL;
 	round->has_token = cursor->token != NULL;

@@ -22,6 +22,7 @@ typedef struct BookingRound
 {
 	int64		calendar_id;
 	int64		round;
+	const BookingProvider *provider;	/* whose objects are read */
 	bool		full;			/* lists everything, from its start */
 	bool		whole;			/* so does the provider, whatever was asked */
 	bool		from_page;		/* goes on at a page */

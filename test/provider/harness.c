@@ -11,7 +11,17 @@
 static BookingAttendee people[] = {
 	{.email = "Bo@example.org", .name = "Bo"},
 	{.email = "ann@example.org"},
+	{.email = "cy@example.org", .optional = true},
 };
+
+const Fixture caldav_fixture = {
+	&booking_provider_caldav, BASE, "joe/work/", "https://cal.example.org/", false
+};
+const Fixture google_fixture = {
+	&booking_provider_google, "https://www.googleapis.com/calendar/v3",
+	"room1@group.calendar.google.com", "https://www.googleapis.com/", true
+};
+const Fixture *fixture = &caldav_fixture;
 
 const char *const kinds[] = {
 	[BOOKING_OUTCOME_DONE] = "DONE",
@@ -76,7 +86,7 @@ event_at(int hour, int sequence, const char *summary)
 	event.sequence = sequence;
 	event.summary = summary;
 	event.organizer_email = "desk@example.org";
-	event.nattendees = lengthof(people);
+	event.nattendees = 2;
 	event.attendees = people;
 	return event;
 }
@@ -231,11 +241,20 @@ make_job(const Scenario *scenario, BookingJob *job, BookingEvent *wanted,
 {
 	*previous = event_at(10, 0, "Before");
 	*wanted = event_at(scenario->same_time ? 10 : 11, 1, "After");
+	wanted->conference = (scenario->besides & CONFERENCE) != 0;
+	if (scenario->besides & NOTIFY_ALL)
+		wanted->notify = BOOKING_NOTIFY_ALL;
+	if (scenario->besides & NOTIFY_EXTERNAL)
+		wanted->notify = BOOKING_NOTIFY_EXTERNAL;
+	if (scenario->besides & INVITE_MORE)
+		wanted->nattendees = lengthof(people);
 	memset(job, 0, sizeof(*job));
 	job->kind = scenario->kind;
 	job->looked_up = scenario->looked_up;
-	job->base_url = scenario->base_url ? scenario->base_url : BASE;
-	job->collection = scenario->collection ? scenario->collection : "joe/work/";
+	job->base_url = scenario->base_url ? scenario->base_url :
+		fixture->base;
+	job->collection = scenario->collection ? scenario->collection :
+		fixture->collection;
 	if (job->collection[0] == '\0')
 		job->collection = NULL;
 	job->event_id = ID;
@@ -297,7 +316,7 @@ begin(Play *play, const Scenario *scenario, BookingArena *arena)
 	memset(&play->request, 0x5a, sizeof(play->request));
 	play->task.job = &play->job;
 	play->task.arena = arena;
-	booking_provider_caldav.start(&play->task, &play->request);
+	fixture->provider->start(&play->task, &play->request);
 	play->more = play->request.method != NULL;
 }
 
@@ -316,8 +335,8 @@ answer(Play *play, const char *text, BookingArena *arena)
 		play->last_status = response.status;
 	}
 	memset(&play->request, 0x5a, sizeof(play->request));
-	play->more = booking_provider_caldav.next(&play->task, &response,
-											  &play->request);
+	play->more = fixture->provider->next(&play->task, &response,
+										 &play->request);
 	if (play->more != (play->request.method != NULL))
 		abort();				/* says one thing and does another */
 }

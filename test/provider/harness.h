@@ -46,6 +46,22 @@
 
 #define BODY "the exact bytes that were stored with the operation"
 
+/* an adapter, and where the events of its scenarios are */
+typedef struct Fixture
+{
+	const BookingProvider *provider;
+	const char *base;
+	const char *collection;
+	const char *origin;
+	bool		wants_body;		/* a success without its event is none */
+} Fixture;
+
+/* what an update changes besides, as bits */
+#define CONFERENCE 1			/* a conference is wanted */
+#define NOTIFY_ALL 2			/* everybody is mailed */
+#define NOTIFY_EXTERNAL 4		/* guests of other domains are */
+#define INVITE_MORE 8			/* somebody is invited */
+
 typedef struct Turn
 {
 	const char *request;
@@ -59,8 +75,9 @@ typedef struct Scenario
 	BookingJobKind looked_up;
 	const char *etag;
 	const char *href;
-	const char *collection;		/* NULL: "joe/work/", "": none */
-	const char *base_url;		/* NULL: BASE */
+	const char *collection;		/* NULL: the fixture's, "": none */
+	const char *base_url;		/* NULL: the fixture's */
+	int			besides;		/* bits, see above */
 	bool		same_time;		/* the update changes the title only */
 	bool		no_previous;
 	Turn		turns[MAX_TURNS];
@@ -167,7 +184,18 @@ extern const Scenario caldav_lookup[];
 extern const Scenario caldav_check[];
 extern const Scenario caldav_servers[];
 
+extern const Scenario google_create[];
+extern const Scenario google_update[];
+extern const Scenario google_cancel[];
+extern const Scenario google_lookup[];
+extern const Scenario google_check[];
+
 extern const char *const kinds[];
+
+/* which adapter is tested; the functions below look here */
+extern const Fixture caldav_fixture;
+extern const Fixture google_fixture;
+extern const Fixture *fixture;
 
 /* harness.c */
 extern void play_all(const char *table, const Scenario *scenarios);
@@ -187,10 +215,16 @@ extern void note(const char *what, const char *text);
 extern void play_bodies(void);
 extern void play_incomplete(void);
 extern void play_statuses(void);
-extern void play_random(void);
+extern void play_random(const Scenario *const *tables, int ntables);
 extern void play_without_memory(const char *table, const Scenario *scenarios);
 
+/* conformance.c */
+extern void test_conformance(void);
+
 /* the others */
+extern void test_signin(void);
+extern void test_google(void);
+extern void test_google_pull(void);
 extern void test_urls(void);
 extern void test_matches(void);
 extern void test_reports(void);

@@ -7,16 +7,25 @@
  */
 #include "harness.h"
 
+static const Scenario *const caldav[] = {
+	caldav_create, caldav_update, caldav_cancel, caldav_lookup, caldav_check
+};
+static const Scenario *const google[] = {
+	google_create, google_update, google_cancel, google_lookup, google_check
+};
+
 int
 main(void)
 {
 	ok(booking_provider_find("caldav") == &booking_provider_caldav &&
+	   booking_provider_find("google") == &booking_provider_google &&
 	   booking_provider_find("Caldav") == NULL &&
 	   booking_provider_find("") == NULL, "providers are found by their name");
 	test_urls();
 	test_matches();
 	test_reports();
 	test_pulls();
+	test_signin();
 	play_all("create", caldav_create);
 	play_all("update", caldav_update);
 	play_all("cancel", caldav_cancel);
@@ -26,12 +35,28 @@ main(void)
 	play_bodies();
 	play_incomplete();
 	play_statuses();
-	play_random();
+	play_random(caldav, lengthof(caldav));
 	play_without_memory("create", caldav_create);
 	play_without_memory("update", caldav_update);
 	play_without_memory("cancel", caldav_cancel);
 	play_without_memory("lookup", caldav_lookup);
 	play_without_memory("check", caldav_check);
 	play_without_memory("recorded", caldav_servers);
+
+	fixture = &google_fixture;
+	test_google();
+	play_all("google, create", google_create);
+	play_all("google, update", google_update);
+	play_all("google, cancel", google_cancel);
+	play_all("google, lookup", google_lookup);
+	play_all("google, check", google_check);
+	test_google_pull();
+	play_incomplete();
+	play_statuses();
+	play_random(google, lengthof(google));
+	for (int i = 0; i < (int) lengthof(google); i++)
+		play_without_memory(google[i][0].name, google[i]);
+
+	test_conformance();
 	return tap_done();
 }

@@ -30,7 +30,7 @@ build()
 	compile "$1" "$2" -I"$providerdir" -o "$builddir/$3" \
 		"$providerdir"/*.c "$topdir"/src/provider/*.c "$builddir/$3.a" \
 		-L"$("$pg_config" --libdir)" -L"$("$pg_config" --pkglibdir)" \
-		-lpgcommon -lpgport -lical $(pkg-config --libs libxml-2.0) -lm
+		-lpgcommon -lpgport -lical $(pkg-config --libs libxml-2.0 json-c) -lcrypto -lm
 }
 
 build gcc -O2 provider

@@ -53,6 +53,18 @@ SELECT FROM booking_credential_remove('accounts', 'acc');
 SELECT same('removed, twice', (SELECT count(*) FROM booking.credential WHERE tenant = 'accounts'), 0);
 SELECT FROM booking_credential_put('accounts', 'acc', '{"type": "bearer", "token": "two"}');
 SELECT FROM booking_credential_put('accounts', 'second', '{"type": "bearer", "token": "three"}');
+
+-- A provider may have a URL of its own; a token goes with the credential it was
+-- got for.
+SELECT FROM booking_account_put('accounts', 'google', 'google');
+SELECT same('its own URL', (SELECT base_url FROM booking.account WHERE account = 'google'), 'https://www.googleapis.com/calendar/v3');
+SELECT FROM booking_credential_put('accounts', 'google', '{"type": "refresh_token", "client_id": "c", "refresh_token": "r"}');
+INSERT INTO booking.token (tenant, account, sealed, renew_at) VALUES ('accounts', 'google', false, 'infinity');
+SELECT FROM booking_credential_put('accounts', 'google', '{"type": "client_credentials", "client_id": "c", "client_secret": "s"}');
+SELECT same('another credential, no token', (SELECT count(*) FROM booking.token), 0);
+INSERT INTO booking.token (tenant, account, sealed, renew_at) VALUES ('accounts', 'google', false, 'infinity');
+SELECT FROM booking_account_remove('accounts', 'google');
+SELECT same('no account, no token', (SELECT count(*) FROM booking.token), 0);
 SET client_min_messages = warning;
 SELECT same('no secret in the audit', (SELECT count(*) FROM booking.audit x WHERE x::text ~ '"(one|two|three)"'), 0);
 

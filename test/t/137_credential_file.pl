@@ -148,6 +148,19 @@ foreach my $case (
 }
 put_file('token', "$canary token\nnext line");
 refuses('bearer', 'token', '22023', qr/lacks a valid "token"/, 'two lines as a token');
+foreach my $case (
+	[ 'client_credentials', $canary, qr/must hold a JSON object/ ],
+	[ 'client_credentials', "{\"client_id\": \"c\", \"secret\": \"$canary\"}", qr/lacks a valid "client_secret"/ ],
+	[ 'client_credentials', "{\"client_id\": \"c\", \"client_secret\": \"$canary\", \"token_url\": \"ftp://x/\"}", qr/lacks a valid "token_url"/ ],
+	[ 'refresh_token', "{\"client_id\": \"c\", \"client_secret\": \"$canary\"}", qr/lacks a valid "refresh_token"/ ],
+	[ 'refresh_token', "{\"client_id\": \"c\", \"refresh_token\": \"$canary\", \"scope\": 1}", qr/lacks a valid "scope"/ ],
+	[ 'service_account', "{\"client_email\": \"a\@b\", \"private_key\": \"$canary\"}", qr/lacks a valid "private_key"/ ])
+{
+	my ($type, $content, $pattern) = @$case;
+
+	put_file('bad', $content);
+	refuses($type, 'bad', '22023', $pattern, "$type: $pattern");
+}
 fails_with($session,
 	"SELECT booking_credential_put('t', 'account', '{\"type\": \"basic\", \"file\": \"good\", \"password\": \"x\"}')",
 	'22023', 'a file and values beside it');

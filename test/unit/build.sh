@@ -37,7 +37,7 @@ compile_unit()
 	# shellcheck disable=SC2046
 	compile "$1" "$2" -o "$4" "$5" "$3" \
 		-L"$("$pg_config" --libdir)" -L"$("$pg_config" --pkglibdir)" \
-		-lpgcommon -lpgport -lical $(pkg-config --libs libxml-2.0) -lm
+		-lpgcommon -lpgport -lical $(pkg-config --libs libxml-2.0 json-c) -lcrypto -lm
 }
 
 compile()
@@ -52,5 +52,5 @@ compile()
 	# shellcheck disable=SC2046,SC2086
 	"$compiler" -std=gnu99 -g -DFRONTEND -D_GNU_SOURCE $unit_warnings $quirks $flags \
 		-I"$topdir/src" -I"$unitdir" -isystem "$("$pg_config" --includedir-server)" \
-		$(pkg-config --cflags libical libxml-2.0) "$@"
+		$(pkg-config --cflags libical libxml-2.0 json-c) "$@"
 }
