@@ -19,6 +19,7 @@
 static const BookingProvider *const providers[] = {
 	&booking_provider_caldav,
 	&booking_provider_google,
+	&booking_provider_graph,
 };
 
 /*
@@ -42,5 +43,5 @@ booking_provider_find(const char *name)
 const char *
 booking_provider_names(void)
 {
-	return "caldav, google";
+	return "caldav, google, graph";
 }

@@ -68,11 +68,14 @@ extern void booking_store_events_insert(int64 calendar_id, int64 round,
 extern void booking_store_events_delete(int64 calendar_id, ArrayType *objects,
 										BookingEventFacts *facts);
 extern void booking_store_events_sweep(int64 calendar_id, int64 round,
+									   bool windowed, TimestampTz from,
+									   TimestampTz until,
 									   BookingEventFacts *facts);
 extern void booking_store_events_seen(int64 calendar_id, int64 round,
 									  ArrayType *objects);
 extern int	booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
-										 ArrayType *etags, int *places);
+										 ArrayType *etags, ArrayType *doubts,
+										 int *places);
 extern void booking_store_events_expire(int64 calendar_id);
 extern bool booking_store_event_intent(int64 intent_id,
 									   BookingIdentity *identity,

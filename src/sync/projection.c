@@ -68,7 +68,7 @@ static text *object_text(const char *string);
 /*
  * Take in a part of a listing: what it says is gone goes, and in a whole
  * listing what is there is noted.  Returns how many of its items are not known
- * in their version, in wanted, which has room for all.
+ * in their version, or are in doubt and known, in wanted, which has room for all.
  */
 int
 booking_projection_list(BookingCall *call, const BookingRound *round,
@@ -82,6 +82,7 @@ booking_projection_list(BookingCall *call, const BookingRound *round,
 	const BookingPullItem *present[BOOKING_PULL_CHUNK];
 	ArrayType  *object_array;
 	ArrayType  *etag_array;
+	bool	   *doubts = palloc0_array(bool, BOOKING_PULL_CHUNK);
 	int			count = 0;
 	int			unknown;
 
@@ -93,6 +94,7 @@ booking_projection_list(BookingCall *call, const BookingRound *round,
 			continue;
 		present[count] = item;
 		objects[count] = object_text(item->object);
+		doubts[count] = item->doubted;
 
 		/* no version is the empty one */
 		etags[count++] = PointerGetDatum(object_text(item->etag != NULL ?
@@ -110,7 +112,10 @@ booking_projection_list(BookingCall *call, const BookingRound *round,
 	object_array = booking_record_make_text_array(objects, count);
 	etag_array = booking_record_make_text_array((text **) etags, count);
 	unknown = booking_store_events_unknown(round->calendar_id, object_array,
-										   etag_array, places);
+										   etag_array,
+										   booking_record_make_bool_array(doubts,
+																		  count),
+										   places);
 	for (int i = 0; i < unknown; i++)
 		wanted[i] = present[places[i]];
 	if (round->whole)
@@ -186,14 +191,17 @@ booking_projection_spoil(BookingCall *call, const BookingRound *round,
 }
 
 /*
- * Everything was listed: what was not seen is gone.
+ * Everything was listed: what was not seen is gone, but for what is where a
+ * listing does not look.
  */
 void
 booking_projection_sweep(BookingCall *call, const BookingRound *round)
 {
 	BookingEventFacts facts = {0};
 
-	booking_store_events_sweep(round->calendar_id, round->round, &facts);
+	booking_store_events_sweep(round->calendar_id, round->round,
+							   round->provider->lists_window, round->from,
+							   round->until, &facts);
 	booking_effects_apply(call, round, &facts);
 }
 
