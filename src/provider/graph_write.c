@@ -99,11 +99,8 @@ succeeded(BookingTask *task, const BookingHttpResponse *response,
 	int			status = response->status;
 
 	if (task->step == BOOKING_GRAPH_DELETE)
-	{
-		if (status == 201)
-			return end(task, response, BOOKING_OUTCOME_UNKNOWN, NULL);
-		return end(task, response, BOOKING_OUTCOME_DONE, NULL);
-	}
+		return end(task, response, status == 200 || status == 204 ?
+				   BOOKING_OUTCOME_DONE : BOOKING_OUTCOME_UNKNOWN, NULL);
 	if (status == 202 || (status == 201 && task->step != BOOKING_GRAPH_CREATE))
 		return end(task, response, BOOKING_OUTCOME_UNKNOWN, NULL);
 	return stored(task, response, request);
@@ -210,6 +207,9 @@ refused(BookingTask *task, const BookingHttpResponse *response,
 	BookingGraphRefusal refusal = booking_graph_refusal(task->arena, response,
 														&problem, &existing);
 
+	/* what could not be read may have said that the event is there */
+	if (booking_arena_failed(task->arena))
+		return end(task, response, BOOKING_OUTCOME_UNKNOWN, "out_of_memory");
 	if (refusal == BOOKING_GRAPH_RATE)
 		return end(task, response, BOOKING_OUTCOME_NOT_EXECUTED, problem);
 	if (refusal == BOOKING_GRAPH_DUPLICATE && create)
