@@ -46,6 +46,7 @@ static void check_settings(Jsonb *settings);
 static void check_busy_blocks(Jsonb *settings);
 static void check_size(Jsonb *value, const char *name);
 static void check_credential(Jsonb *credential);
+static void check_token_url(Jsonb *credential, const char *provider);
 static void check_grant(Jsonb *credential, BookingGrant grant);
 static JsonbValue *find_key(Jsonb *credential, const char *key);
 static char *demand_string(Jsonb *object, const char *key);
@@ -152,6 +153,7 @@ booking_credential_put(PG_FUNCTION_ARGS)
 	text	   *tenant = booking_arg_label(fcinfo, 0, "tenant");
 	text	   *account = booking_arg_label(fcinfo, 1, "account");
 	Jsonb	   *credential;
+	text	   *provider;
 	char	   *plain;
 	bytea	   *secret;
 	bool		sealed;
@@ -163,7 +165,8 @@ booking_credential_put(PG_FUNCTION_ARGS)
 
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
-	demand_account(tenant, account, NULL);
+	demand_account(tenant, account, &provider);
+	check_token_url(credential, text_to_cstring(provider));
 	plain = JsonbToCString(NULL, &credential->root, VARSIZE(credential));
 	secret = booking_seal(plain, strlen(plain),
 						  booking_seal_context(tenant, account), &sealed);
@@ -471,6 +474,27 @@ check_credential(Jsonb *credential)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("argument \"%s\" has a type that is not supported", "credential"),
 				 errhint("Supported types: basic, bearer, refresh_token, client_credentials, service_account.")));
+}
+
+/*
+ * Where a credential signs in must be told unless the account's provider has one
+ * place for all.
+ */
+static void
+check_token_url(Jsonb *credential, const char *provider)
+{
+	char	   *type = demand_string(credential, "type");
+	const BookingProvider *known = booking_provider_find(provider);
+
+	if (booking_signin_grant(type) == BOOKING_GRANT_NONE ||
+		find_key(credential, "token_url") != NULL)
+		return;
+	if (known != NULL && known->token_url[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", "token_url"),
+				 errhint("The provider %s has none for all; Microsoft's is https://login.microsoftonline.com/TENANT/oauth2/v2.0/token.",
+						 known->name)));
 }
 
 /*

@@ -25,6 +25,7 @@
 #include "ledger/drift.h"
 #include "ledger/propose.h"
 #include "ledger/state.h"
+#include "ledger/terms.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_propose);
@@ -321,6 +322,8 @@ decide(BookingCall *call, Propose *propose, const BookingView *view,
 	Jsonb	   *detail;
 	BookingProposal *proposal;
 
+	booking_terms_check_calendar(payload->terms, identity->tenant,
+								 booking_view_resource(view, payload->resources[0])->calendar);
 	detail = booking_decide_versions(view, identity, payload, &slot_version);
 	if (detail != NULL)
 	{

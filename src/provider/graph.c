@@ -63,6 +63,7 @@ const BookingProvider booking_provider_graph = {
 	/* the tenant is part of the URL, so there is none for all */
 	.token_url = "",
 	.scope = "https://graph.microsoft.com/.default",
+	.names_events = false,
 	.tells_busy = true,
 	.always_notifies = true,
 	.lists_window = true,

@@ -38,6 +38,15 @@ booking_provider_find(const char *name)
 }
 
 /*
+ * The adapters one after the other, from 0; NULL behind the last.
+ */
+const BookingProvider *
+booking_provider_get(int place)
+{
+	return place < (int) lengthof(providers) ? providers[place] : NULL;
+}
+
+/*
  * The names of all, for a hint.
  */
 const char *

@@ -226,6 +226,7 @@ typedef struct BookingProvider
 	const char *base_url;		/* of accounts that name none; "": they must */
 	const char *token_url;		/* of credentials that name none; "": likewise */
 	const char *scope;			/* likewise */
+	bool		names_events;	/* the id of an event is ours, known before it is */
 	bool		tells_busy;		/* knows when calendars are busy by itself */
 	bool		always_notifies;	/* attendees are mailed, whatever is wished */
 	bool		lists_window;	/* a listing holds only what meets the window */
@@ -296,6 +297,7 @@ extern const BookingProvider booking_provider_google;
 extern const BookingProvider booking_provider_graph;
 
 extern const BookingProvider *booking_provider_find(const char *name);
+extern const BookingProvider *booking_provider_get(int place);
 extern const char *booking_provider_names(void);
 
 #endif							/* BOOKING_PROVIDER_H */
