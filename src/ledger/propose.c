@@ -207,6 +207,8 @@ propose(FunctionCallInfo fcinfo, BookingShape shape)
 		mode = lock_mode(&this, &view);
 	} while (booking_view_lock(&call, &this.request, &view, mode));
 
+	booking_terms_check_calendar(this.payload.terms, this.request.identity.tenant,
+								 booking_view_resource(&view, this.payload.resources[0])->calendar);
 	proposal = booking_decide_predecessor(&result, &view) ? NULL :
 		decide(&call, &this, &view, mode, &result);
 	return return_proposal(&call, &result, proposal,
@@ -322,8 +324,6 @@ decide(BookingCall *call, Propose *propose, const BookingView *view,
 	Jsonb	   *detail;
 	BookingProposal *proposal;
 
-	booking_terms_check_calendar(payload->terms, identity->tenant,
-								 booking_view_resource(view, payload->resources[0])->calendar);
 	detail = booking_decide_versions(view, identity, payload, &slot_version);
 	if (detail != NULL)
 	{

@@ -236,8 +236,9 @@ make_prefer(BookingPull *pull)
 {
 	int			size = PAGE_SIZE >> Min(pull->job->failures, 8);
 
-	return booking_report_text(pull->arena, "%s, odata.maxpagesize=%d, outlook.body-content-type=\"text\"",
-							   BOOKING_GRAPH_PREFER, Max(size, PAGE_SIZE_LEAST));
+	return booking_report_text(pull->arena, "%s, odata.maxpagesize=%d, %s",
+							   BOOKING_GRAPH_PREFER, Max(size, PAGE_SIZE_LEAST),
+							   "outlook.body-content-type=\"text\"");
 }
 
 /*

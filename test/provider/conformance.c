@@ -445,7 +445,8 @@ static const char *
 graph_listing(ListingFate fate)
 {
 #define M_LISTING(end) \
-	JSON("200", "{\"value\":[{\"id\":\"a\",\"@odata.etag\":\"\\\"e1\\\"\",\"type\":\"singleInstance\"}," \
+	JSON("200", \
+		"{\"value\":[{\"id\":\"a\",\"@odata.etag\":\"\\\"e1\\\"\",\"type\":\"singleInstance\"}," \
 		 "{\"id\":\"b\",\"@removed\":{\"reason\":\"deleted\"}}]," end "}")
 	switch (fate)
 	{

@@ -33,10 +33,13 @@
 #define POST_NEW "POST " MCALENDAR "/events\n" PREFER MJSON "\n" BODY
 #define PROPERTIES(sequence) \
 	"\"singleValueExtendedProperties\":[" \
-	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingId\",\"value\":\"" ID "\"}," \
-	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingSequence\",\"value\":\"" sequence "\"}]"
+	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingId\",\"value\":\"" ID \
+	"\"}," \
+	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingSequence\",\"value\":\"" \
+	sequence "\"}]"
 #define MMOVE \
-	"{\"subject\":\"After\",\"start\":{\"dateTime\":\"2030-01-05T11:00:00\",\"timeZone\":\"UTC\"}," \
+	"{\"subject\":\"After\",\"start\":{\"dateTime\":\"2030-01-05T11:00:00\"," \
+	"\"timeZone\":\"UTC\"}," \
 	"\"end\":{\"dateTime\":\"2030-01-05T11:30:00\",\"timeZone\":\"UTC\"},\"isAllDay\":false," \
 	PROPERTIES("1") "}"
 #define MRETITLE "{\"subject\":\"After\"," PROPERTIES("1") "}"
@@ -70,8 +73,10 @@
 #define TRANSACTION(id) "\"transactionId\":\"" id "\","
 #define MARKED_WITH(id, revision) \
 	",\"singleValueExtendedProperties\":[" \
-	"{\"id\":\"String {D0CAB8B5-48E5-43CA-8591-90D542674ED2} Name bookingId\",\"value\":\"" id "\"}," \
-	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingSequence\",\"value\":\"" revision "\"}]"
+	"{\"id\":\"String {D0CAB8B5-48E5-43CA-8591-90D542674ED2} Name bookingId\",\"value\":\"" id \
+	"\"}," \
+	"{\"id\":\"String {d0cab8b5-48e5-43ca-8591-90d542674ed2} Name bookingSequence\",\"value\":\"" \
+	revision "\"}]"
 #define M_AT(id, etag, hour, revision) \
 	MITEM(id, etag, hour, TRANSACTION(ID), MARKED_WITH(ID, revision), "", "")
 #define M_WANTED(etag) M_AT(EV1, etag, "11", "1")
@@ -92,7 +97,8 @@
 		 "\"innerError\":{\"date\":\"2030-01-05T00:00:00\",\"request-id\":\"x\"}}}")
 #define M_TAKEN MERROR("409", "ErrorDuplicateTransactionId")
 #define M_TAKEN_BY(id) \
-	JSON("400", "{\"error\":{\"code\":\"ErrorDuplicateTransactionId\",\"message\":\"secret words\"," \
+	JSON("400", \
+		"{\"error\":{\"code\":\"ErrorDuplicateTransactionId\",\"message\":\"secret words\"," \
 		 "\"@event.existingEventId\":\"" id "\"}}")
 #define M_CHANGED MERROR("412", "ErrorIrresolvableConflict")
 #define M_NOT_FOUND MERROR("404", "ErrorItemNotFound")

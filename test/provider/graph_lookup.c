@@ -26,13 +26,16 @@ const Scenario graph_lookup[] = {
 		.turns = {{FIND, NO_VALUE}, {VIEW("11"), VALUE(M_WANTED("e1"))}},
 	.outcome = "EQUAL href=" EV1 " etag=W/\"e1\" status=200"},
 	{OF_CREATE("others are on the calendar at the time"),
-		.turns = {{FIND, NO_VALUE}, {VIEW("11"), VALUE(MITEM("x", "e1", "11", "", "", "", "") "," M_FOREIGN)}},
+		.turns = {{FIND, NO_VALUE}, {VIEW("11"), VALUE(MITEM("x", "e1", "11", "", "", "", "") ","
+			M_FOREIGN)}},
 	.outcome = "ABSENT"},
 	{OF_CREATE("the value differs in case: not ours"),
-		.turns = {{FIND, VALUE(MITEM("x", "e1", "11", "", MARKED_WITH("K9V2M8R0", "0"), "", ""))}, {VIEW("11"), NO_VALUE}},
+		.turns = {{FIND, VALUE(MITEM("x", "e1", "11", "", MARKED_WITH("K9V2M8R0", "0"), "", ""))},
+			{VIEW("11"), NO_VALUE}},
 	.outcome = "ABSENT"},
 	{OF_CREATE("an empty page with a next one, and the list ends"),
-		.turns = {{FIND, PAGE_OF("", GRAPH "/x?$skip=50")}, {MGETS(GRAPH "/x?$skip=50"), VALUE(M_WANTED("e1"))},
+		.turns = {{FIND, PAGE_OF("", GRAPH "/x?$skip=50")}, {MGETS(GRAPH "/x?$skip=50"),
+			VALUE(M_WANTED("e1"))},
 		{VIEW("11"), VALUE(M_WANTED("e1"))}},
 	.outcome = "EQUAL href=" EV1 " etag=W/\"e1\" status=200"},
 	{OF_CREATE("a next link to another host is not followed"),
@@ -50,7 +53,8 @@ const Scenario graph_lookup[] = {
 	{OF_CREATE("moved"),
 		.turns = {{FIND, VALUE(M_MOVED("e1"))}, {VIEW("15"), VALUE(M_MOVED("e1"))}},
 	.outcome = "DIFFERENT event_changed href=" EV1 " status=200"},
-	{OF_CREATE("an event without transactionId has our marker, and no other: one reading of the documents"),
+	{OF_CREATE("an event without transactionId has our marker, and no other: one reading of "
+		"the documents"),
 		.turns = {{FIND, VALUE(M_COPY)}, {VIEW("11"), VALUE(M_COPY)}},
 	.outcome = "EQUAL href=AAMkCopy= etag=W/\"c1\" status=200"},
 	{OF_CREATE("two such events"),
@@ -66,7 +70,8 @@ const Scenario graph_lookup[] = {
 	.outcome = "FAILED answer_unreadable status=200"},
 	{OF_CREATE("a success without a list"), .turns = {{FIND, JSON("200", "{}")}},
 	.outcome = "FAILED answer_unreadable status=200"},
-	{OF_CREATE("the view is throttled"), .turns = {{FIND, NO_VALUE}, {VIEW("11"), "429\nRetry-After: 5\n\n"}},
+	{OF_CREATE("the view is throttled"), .turns = {{FIND, NO_VALUE}, {VIEW("11"),
+		"429\nRetry-After: 5\n\n"}},
 	.outcome = "FAILED rate_limited retry=5 status=429"},
 	{OF_CREATE("401"), .turns = {{FIND, "401\n\n"}}, .outcome = "AUTH auth_refused status=401"},
 	{OF_UPDATE("done"), .href = EV1,
@@ -92,14 +97,19 @@ const Scenario graph_check[] = {
 	{CHECK("the calendar may be written"),
 		.turns = {{LOOK_AT_CALENDAR, JSON("200", "{\"id\":\"AQMkCal=\",\"canEdit\":true}")}},
 		.outcome = "DONE status=200",
-	.finding = "connection: Microsoft Graph answers.\ncalendar: The calendar is there.\nwrite access: The account may write."},
+	.finding =
+		"connection: Microsoft Graph answers.\ncalendar: The calendar is there.\nwrite access: "
+		"The account may write."},
 	{CHECK("the calendar may only be read"),
 		.turns = {{LOOK_AT_CALENDAR, JSON("200", "{\"id\":\"AQMkCal=\",\"canEdit\":false}")}},
 		.outcome = "REJECTED need_privileges status=200",
-	.finding = "write access! The account may only read the calendar. Have it shared with the right to edit."},
+	.finding =
+		"write access! The account may only read the calendar. Have it shared with the right "
+		"to edit."},
 	{CHECK("no such calendar"),
 		.turns = {{LOOK_AT_CALENDAR, M_NOT_FOUND},
-		{MGETS(MAILBOX "/calendars?$select=id,name&$top=100"), VALUE("{\"id\":\"a\",\"name\":\"Calendar\"},{\"id\":\"b\",\"name\":\"Rooms\"}")}},
+		{MGETS(MAILBOX "/calendars?$select=id,name&$top=100"),
+			VALUE("{\"id\":\"a\",\"name\":\"Calendar\"},{\"id\":\"b\",\"name\":\"Rooms\"}")}},
 		.outcome = "CALENDAR_GONE calendar_gone status=404",
 	.finding = "calendars: Calendars of the account (2): Calendar, Rooms"},
 	{CHECK("no calendar is named"), .collection = "",
@@ -109,11 +119,15 @@ const Scenario graph_check[] = {
 	{CHECK("credential refused"),
 		.turns = {{LOOK_AT_CALENDAR, MERROR("401", "InvalidAuthenticationToken")}},
 		.outcome = "AUTH auth_refused status=401",
-	.finding = "credential! Microsoft Graph refuses the credential. Put it anew with booking_credential_put."},
+	.finding =
+		"credential! Microsoft Graph refuses the credential. Put it anew with "
+		"booking_credential_put."},
 	{CHECK("a permission is missing"),
 		.turns = {{LOOK_AT_CALENDAR, MERROR("403", "ErrorAccessDenied")}},
 		.outcome = "REJECTED error_access_denied status=403",
-	.finding = "access! Microsoft Graph does not allow it: error_access_denied. The app needs the permission Calendars.ReadWrite, and for it an administrator's consent."},
+	.finding =
+		"access! Microsoft Graph does not allow it: error_access_denied. The app needs the "
+		"permission Calendars.ReadWrite, and for it an administrator's consent."},
 	{CHECK("another service answers"), .turns = {{LOOK_AT_CALENDAR, "200\n\n<html/>"}},
 		.outcome = "FAILED answer_unreadable status=200",
 	.finding = "calendar! The answer cannot be read. base_url may be another service."},
@@ -122,7 +136,9 @@ const Scenario graph_check[] = {
 	.finding = "connection! Microsoft Graph could not be reached: could not resolve host."},
 	{CHECK("not allowed"), .turns = {{LOOK_AT_CALENDAR, "refused address not allowed"}},
 		.outcome = "REJECTED address_not_allowed",
-	.finding = "connection! The request was not sent: address not allowed. See booking.insecure_hosts and booking.allowed_networks."},
+	.finding =
+		"connection! The request was not sent: address not allowed. See booking.insecure_hosts "
+		"and booking.allowed_networks."},
 	{CHECK("base_url is malformed"), .base_url = "graph.microsoft.com",
 		.outcome = "REJECTED bad_url",
 	.finding = "connection! base_url is malformed. Leave it out for Microsoft's own."},

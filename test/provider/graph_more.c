@@ -12,9 +12,12 @@
 
 #include "provider/match.h"
 
-#define DELTA_URL MCALENDAR "/calendarView/delta?startDateTime=2030-01-05T00%3A00%3A00Z&endDateTime=2030-01-15T00%3A00%3A00Z"
+#define DELTA_URL \
+	MCALENDAR "/calendarView/delta?startDateTime=2030-01-05T00%3A00%3A00Z" \
+	"&endDateTime=2030-01-15T00%3A00%3A00Z"
 #define PREFER_PAGE(size) \
-	"Prefer: IdType=\"ImmutableId\", odata.maxpagesize=" size ", outlook.body-content-type=\"text\"\n"
+	"Prefer: IdType=\"ImmutableId\", odata.maxpagesize=" size \
+	", outlook.body-content-type=\"text\"\n"
 #define LIST_AT(url) "GET " url " read\n" PREFER_PAGE("100") "\n"
 #define LIST LIST_AT(DELTA_URL)
 #define MASTER(id) MGETS(MEVENT_AT(id) "?" MFIELDS)
@@ -23,11 +26,14 @@
 	"\"end\":{\"dateTime\":\"2030-01-05T11:00:00.0000000\",\"timeZone\":\"UTC\"}"
 #define SINGLE(id, more) \
 	"{\"@odata.etag\":\"W/\\\"e" id "\\\"\",\"id\":\"" id "\",\"type\":\"singleInstance\"," \
-	"\"subject\":\"private words\",\"body\":{\"content\":\"private words\"},\"showAs\":\"busy\"," AT_TEN more "}"
+	"\"subject\":\"private words\",\"body\":{\"content\":\"private words\"},\"showAs\":\"busy\"," \
+	AT_TEN more "}"
 #define OCCURRENCE(id, master) \
-	"{\"@odata.etag\":\"W/\\\"o\\\"\",\"id\":\"" id "\",\"type\":\"occurrence\",\"seriesMasterId\":\"" master "\"," AT_TEN "}"
+	"{\"@odata.etag\":\"W/\\\"o\\\"\",\"id\":\"" id \
+	"\",\"type\":\"occurrence\",\"seriesMasterId\":\"" master "\"," AT_TEN "}"
 #define MASTER_OF(id, show) \
-	"{\"@odata.etag\":\"W/\\\"m\\\"\",\"id\":\"" id "\",\"type\":\"seriesMaster\",\"showAs\":\"" show "\"," AT_TEN "}"
+	"{\"@odata.etag\":\"W/\\\"m\\\"\",\"id\":\"" id "\",\"type\":\"seriesMaster\",\"showAs\":\"" \
+	show "\"," AT_TEN "}"
 #define REMOVED(id) "{\"id\":\"" id "\",\"@removed\":{\"reason\":\"deleted\"}}"
 #define NEXT GRAPH "/me/calendarView/delta?$skiptoken=s%3D1"
 #define DELTA GRAPH "/me/calendarView/delta?$deltatoken=d%3D1"
@@ -35,7 +41,8 @@
 #define TO_NEXT "\"@odata.nextLink\":\"" NEXT "\""
 #define TO_END "\"@odata.deltaLink\":\"" DELTA "\""
 #define SHOWN(from, to) \
-	MGETS(MCALENDAR "/calendarView?startDateTime=" from "Z&endDateTime=" to "Z&$select=id,seriesMasterId&$top=100")
+	MGETS(MCALENDAR "/calendarView?startDateTime=" from "Z&endDateTime=" to \
+		"Z&$select=id,seriesMasterId&$top=100")
 #define SHOWN_AT_TEN SHOWN("2030-01-05T10%3A00%3A00", "2030-01-05T11%3A00%3A01")
 
 /* one exchange of a listing, and what it comes to */
@@ -74,27 +81,36 @@ static const Listing listings[] = {
 		.result = "LISTED token=view1:" DELTA " whole",
 	.items = ""},
 	{"occurrences, with their master on the page",
-		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," MASTER_OF("m", "busy") "," OCCURRENCE("o2", "m"), TO_END)}},
+		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," MASTER_OF("m", "busy") "," OCCURRENCE("o2",
+			"m"), TO_END)}},
 		.result = "LISTED token=view1:" DELTA " whole",
 	.items = "o1 W/\"o\" W/\"m\" data\no2 W/\"o\" W/\"m\" data\n"},
 	{"occurrences of two series, whose masters are fetched once each",
-		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," OCCURRENCE("p1", "n") "," OCCURRENCE("o2", "m"), TO_NEXT)},
-		{MASTER("n"), JSON("200", MASTER_OF("n", "free"))}, {MASTER("m"), JSON("200", MASTER_OF("m", "busy"))}},
+		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," OCCURRENCE("p1", "n") "," OCCURRENCE("o2",
+			"m"), TO_NEXT)},
+		{MASTER("n"), JSON("200", MASTER_OF("n", "free"))}, {MASTER("m"), JSON("200",
+			MASTER_OF("m", "busy"))}},
 		.result = "LISTED page=" NEXT " whole",
 	.items = "o1 W/\"o\" W/\"m\" data\np1 W/\"o\" W/\"m\" data\no2 W/\"o\" W/\"m\" data\n"},
 	{"a master that is gone takes its series along",
-		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," SINGLE("a", ""), TO_END)}, {MASTER("m"), M_NOT_FOUND}},
+		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m") "," SINGLE("a", ""), TO_END)}, {MASTER("m"),
+			M_NOT_FOUND}},
 		.result = "LISTED token=view1:" DELTA " whole",
 	.items = "o1 - removed\na W/\"ea\" data\n"},
 	{"a master that cannot be had: nothing is taken",
-		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m"), TO_END)}, {MASTER("m"), "503\nRetry-After: 4\n\n"}},
+		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m"), TO_END)}, {MASTER("m"),
+			"503\nRetry-After: 4\n\n"}},
 	.result = "FAILED unavailable retry=4 status=503"},
 	{"another event instead of the master",
-		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m"), TO_END)}, {MASTER("m"), JSON("200", MASTER_OF("n", "busy"))}},
+		.turns = {{LIST, PAGE(OCCURRENCE("o1", "m"), TO_END)}, {MASTER("m"), JSON("200",
+			MASTER_OF("n", "busy"))}},
 	.result = "FAILED answer_unreadable status=200"},
 	{"the same event twice: the newer one",
-		.turns = {{LIST, PAGE(SINGLE("a", ",\"lastModifiedDateTime\":\"2030-01-02T00:00:00Z\",\"@odata.etag\":\"W/\\\"new\\\"\"") ","
-			SINGLE("a", ",\"lastModifiedDateTime\":\"2030-01-01T00:00:00Z\"") "," SINGLE("b", "") "," SINGLE("b", ""), TO_END)}},
+		.turns = {{LIST, PAGE(SINGLE("a",
+			",\"lastModifiedDateTime\":\"2030-01-02T00:00:00Z\",\"@odata.etag\":\"W/\\\"new\\\"\"")
+			","
+			SINGLE("a", ",\"lastModifiedDateTime\":\"2030-01-01T00:00:00Z\"") "," SINGLE("b", "")
+				"," SINGLE("b", ""), TO_END)}},
 		.result = "LISTED token=view1:" DELTA " whole",
 	.items = "a W/\"new\" data\na W/\"ea\" data\nb W/\"eb\" data\n"},
 	{"there and gone on one page: looked at",
@@ -107,49 +123,68 @@ static const Listing listings[] = {
 	.result = "FAILED answer_incomplete status=200"},
 	{"the same page again and again", .page = NEXT, .turns = {{LIST_AT(NEXT), PAGE("", TO_NEXT)}},
 	.result = "FAILED no_progress status=200"},
-	{"a next link to another host", .turns = {{LIST, PAGE("", "\"@odata.nextLink\":\"https://evil.example.net/v1.0/x\"")}},
+	{"a next link to another host", .turns = {{LIST, PAGE("",
+		"\"@odata.nextLink\":\"https://evil.example.net/v1.0/x\"")}},
 	.result = "FAILED origin_mismatch status=200"},
-	{"a delta link that only looks like the host", .turns = {{LIST, PAGE("", "\"@odata.deltaLink\":\"https://graph.microsoft.com.evil.example.net/v1.0/x\"")}},
+	{"a delta link that only looks like the host", .turns = {{LIST, PAGE("",
+		"\"@odata.deltaLink\":\"https://graph.microsoft.com.evil.example.net/v1.0/x\"")}},
 	.result = "FAILED origin_mismatch status=200"},
-	{"a link with a user in it", .turns = {{LIST, PAGE("", "\"@odata.deltaLink\":\"https://graph.microsoft.com@evil.example.net/v1.0/x\"")}},
+	{"a link with a user in it", .turns = {{LIST, PAGE("",
+		"\"@odata.deltaLink\":\"https://graph.microsoft.com@evil.example.net/v1.0/x\"")}},
 	.result = "FAILED origin_mismatch status=200"},
-	{"a link with the end of a line", .turns = {{LIST, PAGE("", "\"@odata.deltaLink\":\"" DELTA "\\r\\nX: 1\"")}},
+	{"a link with the end of a line", .turns = {{LIST, PAGE("", "\"@odata.deltaLink\":\"" DELTA
+		"\\r\\nX: 1\"")}},
 	.result = "FAILED origin_mismatch status=200"},
 	{"a token of another origin is dead", .token = "view1:https://elsewhere.example.org/v1.0/x",
 	.result = "EXPIRED token_expired"},
 	{"a token of another kind is dead", .token = "sync:" DELTA, .result = "EXPIRED token_expired"},
-	{"a body that is cut", .turns = {{LIST, "200\n\n{\"value\":[{\"id\""}}, .result = "FAILED answer_unreadable status=200"},
-	{"410 SyncStateNotFound", .token = "view1:" DELTA, .turns = {{LIST_AT(DELTA), MERROR("410", "SyncStateNotFound")}},
+	{"a body that is cut", .turns = {{LIST, "200\n\n{\"value\":[{\"id\""}}, .result =
+		"FAILED answer_unreadable status=200"},
+	{"410 SyncStateNotFound", .token = "view1:" DELTA, .turns = {{LIST_AT(DELTA), MERROR("410",
+		"SyncStateNotFound")}},
 	.result = "EXPIRED token_expired status=410"},
 	{"410 resyncRequired, with a Location that is not trusted", .token = "view1:" DELTA,
-		.turns = {{LIST_AT(DELTA), "410\nLocation: https://evil.example.net/\n\n{\"error\":{\"code\":\"resyncRequired\"}}"}},
+		.turns = {{LIST_AT(DELTA),
+			"410\nLocation: https://evil.example.net/\n\n{\"error\":{\"code\":\"resyncRequired\"}}"}},
 	.result = "EXPIRED token_expired status=410"},
 	{"410 on the first page", .turns = {{LIST, MERROR("410", "syncStateNotFound")}},
 	.result = "EXPIRED token_expired status=410"},
 	{"404 whose code is a sync-state code", .token = "view1:" DELTA,
-		.turns = {{LIST_AT(DELTA), JSON("404", "{\"error\":{\"code\":\"x\",\"innererror\":{\"code\":\"SYNCSTATENOTFOUND\"}}}")}},
+		.turns = {{LIST_AT(DELTA), JSON("404",
+			"{\"error\":{\"code\":\"x\",\"innererror\":{\"code\":\"SYNCSTATENOTFOUND\"}}}")}},
 	.result = "EXPIRED token_expired status=404"},
-	{"400 with a link drops it", .page = NEXT, .turns = {{LIST_AT(NEXT), MERROR("400", "ErrorInvalidRequest")}},
+	{"400 with a link drops it", .page = NEXT, .turns = {{LIST_AT(NEXT), MERROR("400",
+		"ErrorInvalidRequest")}},
 	.result = "EXPIRED token_expired status=400"},
-	{"400 without a link", .turns = {{LIST, MERROR("400", "ErrorInvalidRequest")}}, .result = "FAILED bad_request status=400"},
+	{"400 without a link", .turns = {{LIST, MERROR("400", "ErrorInvalidRequest")}}, .result =
+		"FAILED bad_request status=400"},
 	{"404 other", .turns = {{LIST, M_NOT_FOUND}}, .result = "FAILED calendar_gone status=404"},
 	{"401", .turns = {{LIST, "401\n\n"}}, .result = "AUTH auth_refused status=401"},
-	{"403", .turns = {{LIST, MERROR("403", "ErrorAccessDenied")}}, .result = "FAILED error_access_denied status=403"},
-	{"429", .turns = {{LIST, "429\nRetry-After: 9\n\n"}}, .result = "FAILED rate_limited retry=9 status=429"},
+	{"403", .turns = {{LIST, MERROR("403", "ErrorAccessDenied")}}, .result =
+		"FAILED error_access_denied status=403"},
+	{"429", .turns = {{LIST, "429\nRetry-After: 9\n\n"}}, .result =
+		"FAILED rate_limited retry=9 status=429"},
 	{"too large", .turns = {{LIST, "too large"}}, .result = "FAILED answer_too_large"},
 	{"lost", .turns = {{LIST, "lost reset"}}, .result = "FAILED reset"},
 
-	{"fetch: one that is gone, one that is elsewhere, one that only moved", .objects = {"a", "b", "c"},
-		.turns = {{MASTER("a"), M_NOT_FOUND}, {MASTER("b"), JSON("200", SINGLE("b", ""))}, {SHOWN_AT_TEN, VALUE("{\"id\":\"x\"}")},
+	{"fetch: one that is gone, one that is elsewhere, one that only moved", .objects = {"a", "b",
+		"c"},
+		.turns = {{MASTER("a"), M_NOT_FOUND}, {MASTER("b"), JSON("200", SINGLE("b", ""))},
+			{SHOWN_AT_TEN, VALUE("{\"id\":\"x\"}")},
 			{MASTER("c"), JSON("200", SINGLE("c", ""))}, {SHOWN_AT_TEN, VALUE("{\"id\":\"c\"}")}},
 		.result = "FETCHED",
-		.items = "a - removed\nb - removed\nc W/\"ec\" {\"@odata.etag\":\"W/\\\"ec\\\"\",\"id\":\"c\",\"type\":\"singleInstance\","
+		.items =
+			"a - removed\nb - removed\nc W/\"ec\" {\"@odata.etag\":\"W/\\\"ec\\\"\","
+			"\"id\":\"c\",\"type\":\"singleInstance\","
 	AT_TEN ",\"showAs\":\"busy\"}\n"},
 	{"fetch: the calendar shows it on its second page", .objects = {"a"},
-		.turns = {{MASTER("a"), JSON("200", SINGLE("a", ""))}, {SHOWN_AT_TEN, JSON("200", "{\"value\":[],\"@odata.nextLink\":\"" NEXT "\"}")},
+		.turns = {{MASTER("a"), JSON("200", SINGLE("a", ""))}, {SHOWN_AT_TEN, JSON("200",
+			"{\"value\":[],\"@odata.nextLink\":\"" NEXT "\"}")},
 		{MGETS(NEXT), VALUE("{\"id\":\"a\"}")}},
 		.result = "FETCHED",
-	.items = "a W/\"ea\" {\"@odata.etag\":\"W/\\\"ea\\\"\",\"id\":\"a\",\"type\":\"singleInstance\"," AT_TEN ",\"showAs\":\"busy\"}\n"},
+	.items =
+		"a W/\"ea\" {\"@odata.etag\":\"W/\\\"ea\\\"\",\"id\":\"a\",\"type\":\"singleInstance\","
+		AT_TEN ",\"showAs\":\"busy\"}\n"},
 	{"fetch: the calendar does not say", .objects = {"a"},
 		.turns = {{MASTER("a"), JSON("200", SINGLE("a", ""))}, {SHOWN_AT_TEN, "503\n\n"}},
 	.result = "FAILED unavailable status=503"},
@@ -160,7 +195,8 @@ static const Listing listings[] = {
 	{"fetch: too large", .objects = {"a"}, .turns = {{MASTER("a"), "too large"}},
 		.result = "FETCHED",
 	.items = "a - object_too_large\n"},
-	{"fetch: 401", .objects = {"a"}, .turns = {{MASTER("a"), "401\n\n"}}, .result = "AUTH auth_refused status=401"},
+	{"fetch: 401", .objects = {"a"}, .turns = {{MASTER("a"), "401\n\n"}}, .result =
+		"AUTH auth_refused status=401"},
 };
 
 /*
@@ -291,7 +327,8 @@ play_listing(const Listing *listing)
 		note("items", text);
 		good = false;
 	}
-	for (const BookingPullChunk *chunk = pull.result.items; good && chunk != NULL; chunk = chunk->next)
+	for (const BookingPullChunk *chunk = pull.result.items; good && chunk != NULL;
+		 chunk = chunk->next)
 	{
 		for (int i = 0; i < chunk->nitems; i++)
 			good = good && (chunk->items[i].data == NULL ||
@@ -365,7 +402,8 @@ test_busy(void)
 {
 	static const char *const people[] = {"a@x", "B@x", "c@x", "d@x", "e@x"};
 	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
-	BookingBusyJob job = {graph_fixture.base, people, 5, DAY, DAY + HOUR, "desk@example.org/primary"};
+	BookingBusyJob job = {graph_fixture.base, people, 5, DAY, DAY + HOUR,
+		"desk@example.org/primary"};
 	BookingBusy busy = {&job, arena};
 	BookingHttpRequest request;
 	BookingHttpResponse response;
@@ -378,19 +416,28 @@ test_busy(void)
 			  "\"endTime\":{\"dateTime\":\"2030-01-05T01:00:00\",\"timeZone\":\"UTC\"}}") == 0,
 	   "graph, busy: the question, in the name of the calendar's owner");
 	parse_answer(JSON("200", "{\"value\":["
-					  "{\"scheduleId\":\"b@x\",\"availabilityView\":\"0\",\"error\":{\"message\":\"secret words\",\"responseCode\":\"ErrorMailRecipientNotFound\"}},"
+					  "{\"scheduleId\":\"b@x\",\"availabilityView\":\"0\","
+					"\"error\":{\"message\":\"secret words\","
+					"\"responseCode\":\"ErrorMailRecipientNotFound\"}},"
 					  "{\"scheduleId\":\"a@x\",\"scheduleItems\":["
 					  "{\"status\":\"Busy\",\"start\":{\"dateTime\":\"2030-01-05T00:10:00.0000000\",\"timeZone\":\"UTC\"},\"end\":{\"dateTime\":\"2030-01-05T00:20:00.0000000\",\"timeZone\":\"UTC\"}},"
-					  "{\"status\":\"free\",\"start\":{\"dateTime\":\"2030-01-05T00:20:00\",\"timeZone\":\"UTC\"},\"end\":{\"dateTime\":\"2030-01-05T00:30:00\",\"timeZone\":\"UTC\"}},"
-					  "{\"status\":\"unknown\",\"start\":{\"dateTime\":\"2030-01-05T01:40:00\",\"timeZone\":\"W. Europe Standard Time\"},\"end\":{\"dateTime\":\"2030-01-05T01:50:00\",\"timeZone\":\"W. Europe Standard Time\"}}]},"
-					  "{\"scheduleId\":\"c@x\",\"scheduleItems\":[{\"status\":\"busy\",\"start\":{\"dateTime\":\"rubbish\"}}]},"
+					  "{\"status\":\"free\",\"start\":{\"dateTime\":\"2030-01-05T00:20:00\","
+					"\"timeZone\":\"UTC\"},\"end\":{\"dateTime\":\"2030-01-05T00:30:00\","
+					"\"timeZone\":\"UTC\"}},"
+					  "{\"status\":\"unknown\",\"start\":{\"dateTime\":\"2030-01-05T01:40:00\","
+					"\"timeZone\":\"W. Europe Standard Time\"},"
+					"\"end\":{\"dateTime\":\"2030-01-05T01:50:00\",\"timeZone\":\"W. Europe "
+					"Standard Time\"}}]},"
+					  "{\"scheduleId\":\"c@x\",\"scheduleItems\":[{\"status\":\"busy\","
+					"\"start\":{\"dateTime\":\"rubbish\"}}]},"
 					  "{\"scheduleId\":\"d@x\",\"availabilityView\":\"000\"}]}"), arena, &response);
 	ok(!booking_provider_graph.busy_next(&busy, &response, &request) &&
 	   busy.kind == BOOKING_BUSY_TOLD && busy.calendars[0].known && busy.calendars[0].nspans == 2 &&
 	   busy.calendars[0].spans[0].start == DAY + HOUR / 6 &&
 	   busy.calendars[0].spans[1].start == DAY + HOUR / 60 * 40,
 	   "graph, busy: known, free items aside, in zones of Windows");
-	ok(!busy.calendars[1].known && strcmp(busy.calendars[1].problem, "error_mail_recipient_not_found") == 0,
+	ok(!busy.calendars[1].known && strcmp(busy.calendars[1].problem,
+		"error_mail_recipient_not_found") == 0,
 	   "graph, busy: an error inside a 200 is unknown, not free");
 	ok(!busy.calendars[2].known, "graph, busy: what cannot be read is unknown");
 	ok(!busy.calendars[3].known, "graph, busy: without items nothing is known");
@@ -432,12 +479,16 @@ test_graph(void)
 	ok(booking_provider_graph.write_body(&event, DAY + 1, arena, &again, &len) &&
 	   strcmp(body, again) == 0, "graph, bodies: the same again");
 	ok(strcmp(body, "{\"transactionId\":\"" ID "\",\"subject\":\"After \\\"\\\\\\u0001\","
-			  "\"body\":{\"contentType\":\"text\",\"content\":\"Text\"},\"location\":{\"displayName\":\"Room\"},"
+			  "\"body\":{\"contentType\":\"text\",\"content\":\"Text\"},"
+			"\"location\":{\"displayName\":\"Room\"},"
 			  "\"start\":{\"dateTime\":\"2030-01-05T11:00:00\",\"timeZone\":\"UTC\"},"
-			  "\"end\":{\"dateTime\":\"2030-01-05T11:30:00\",\"timeZone\":\"UTC\"},\"isAllDay\":false,\"showAs\":\"free\","
-			  "\"attendees\":[{\"emailAddress\":{\"address\":\"Bo@example.org\",\"name\":\"Bo\"},\"type\":\"required\"},"
+			  "\"end\":{\"dateTime\":\"2030-01-05T11:30:00\",\"timeZone\":\"UTC\"},"
+			"\"isAllDay\":false,\"showAs\":\"free\","
+			  "\"attendees\":[{\"emailAddress\":{\"address\":\"Bo@example.org\","
+			"\"name\":\"Bo\"},\"type\":\"required\"},"
 			  "{\"emailAddress\":{\"address\":\"ann@example.org\"},\"type\":\"required\"}],"
-			  "\"isOnlineMeeting\":true,\"onlineMeetingProvider\":\"teamsForBusiness\"," PROPERTIES("7") "}") == 0,
+			  "\"isOnlineMeeting\":true,\"onlineMeetingProvider\":\"teamsForBusiness\","
+			PROPERTIES("7") "}") == 0,
 	   "graph, bodies: byte for byte");
 	ok(!booking_provider_graph.read_body("{\"transactionId\":\"x\"}", 21, arena, &back) &&
 	   !booking_provider_graph.read_body("rubbish", 7, arena, &back) &&
@@ -452,7 +503,8 @@ test_graph(void)
 	   "graph, bodies: nor can a day that does not begin at midnight");
 	ok(booking_provider_graph.always_notifies && booking_provider_graph.lists_window &&
 	   booking_provider_graph.max_in_flight == 4 && !booking_provider_google.always_notifies &&
-	   !booking_provider_caldav.always_notifies, "graph: who is mailed, what is listed, and how much at a time");
+	   !booking_provider_caldav.always_notifies,
+		"graph: who is mailed, what is listed, and how much at a time");
 	booking_arena_free(arena);
 	test_busy();
 }
