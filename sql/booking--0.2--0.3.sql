@@ -597,3 +597,16 @@ COMMENT ON COLUMN booking.token.problem IS 'why getting one failed last';
 
 SELECT pg_catalog.pg_extension_config_dump('booking.token',
 	'WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
+
+/* ------------------------------------------------------------------------
+ * Providers
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.booking_provider_capabilities()
+RETURNS TABLE (provider text, capability text, value text, consequence text)
+AS 'MODULE_PATHNAME', 'booking_provider_capabilities'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION @extschema@.booking_provider_capabilities() IS
+	'what each provider can promise and what follows from it';
+REVOKE ALL ON FUNCTION @extschema@.booking_provider_capabilities() FROM PUBLIC;

@@ -13,9 +13,11 @@
 #include "fmgr.h"
 
 #include "compat.h"
+#include "controller/capability.h"
 #include "controller/launcher.h"
 #include "controller/shared.h"
 #include "guc.h"
+#include "ledger/terms.h"
 #include "ledger/wake.h"
 
 PG_MODULE_MAGIC;
@@ -31,5 +33,6 @@ _PG_init(void)
 {
 	booking_guc_init();
 	booking_wake_init(booking_shared_wake);
+	booking_terms_init(booking_capability_always_notifies);
 	booking_launcher_init();
 }

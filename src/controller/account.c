@@ -47,6 +47,7 @@ static char *check_credential(Jsonb *credential,
 							  const BookingCredentialType **type);
 static void check_file(const BookingCall *call,
 					   const BookingCredentialType *type, const char *file);
+static void check_token_url(const Jsonb *credential, const char *provider);
 static void demand_account(text *tenant, text *account, text **provider);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
@@ -155,6 +156,7 @@ booking_credential_put(PG_FUNCTION_ARGS)
 	Jsonb	   *credential;
 	const BookingCredentialType *type;
 	char	   *file;
+	text	   *provider;
 	char	   *plain;
 	bytea	   *secret;
 	bool		sealed;
@@ -166,9 +168,11 @@ booking_credential_put(PG_FUNCTION_ARGS)
 
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
-	demand_account(tenant, account, NULL);
+	demand_account(tenant, account, &provider);
 	if (file != NULL)
 		check_file(&call, type, file);
+	else
+		check_token_url(credential, text_to_cstring(provider));
 	plain = JsonbToCString(NULL, &credential->root, VARSIZE(credential));
 	secret = booking_seal(plain, strlen(plain),
 						  booking_seal_context(tenant, account), &sealed);
@@ -460,6 +464,26 @@ check_credential(Jsonb *credential, const BookingCredentialType **type)
 				 errhint("%s Or give a type and a \"file\" alone.",
 						 booking_credential_hint(lack))));
 	return NULL;
+}
+
+/*
+ * Where a credential signs in must be told unless the account's provider has one
+ * place for all.
+ */
+static void
+check_token_url(const Jsonb *credential, const char *provider)
+{
+	const BookingProvider *known = booking_provider_find(provider);
+
+	if (booking_signin_grant(booking_credential_string(credential, "type")) == BOOKING_GRANT_NONE ||
+		booking_credential_has(credential, "token_url"))
+		return;
+	if (known != NULL && known->token_url[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", "token_url"),
+				 errhint("The provider %s has none for all; Microsoft's is https://login.microsoftonline.com/TENANT/oauth2/v2.0/token.",
+						 known->name)));
 }
 
 /*

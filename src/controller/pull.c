@@ -521,8 +521,7 @@ listed(BookingCall *call, PullRun *run)
 }
 
 /*
- * Work on a part of the listing; without one, go on to the next page, or
- * finish.
+ * Work on a part of the listing; without one, go on to the next page or finish.
  */
 static void
 listed_more(BookingCall *call, PullRun *run)
@@ -551,17 +550,16 @@ listed_more(BookingCall *call, PullRun *run)
 	for (int i = 0; i < run->at.nwanted; i++)
 		run->objects[i] = run->wanted[i]->object;
 	run->at.chunk = chunk->next;
+	/* the next part in a transaction of its own */
+	run->at.listing = run->at.nwanted == 0 && run->at.chunk != NULL;
 	if (run->at.nwanted > 0)
 		run->at.wait = PULL_START;
 	else if (run->at.chunk == NULL)
 		listed_more(call, run);
-	else
-		run->at.listing = true;	/* in a transaction of its own */
 }
 
 /*
- * Store what the listing brought of the objects that are wanted; the others
- * remain to be fetched.
+ * Store what the listing brought of the wanted objects; the others remain.
  */
 static void
 store_brought(BookingCall *call, PullRun *run)

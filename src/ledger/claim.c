@@ -26,6 +26,7 @@
 #include "ledger/drift.h"
 #include "ledger/propose.h"
 #include "ledger/state.h"
+#include "ledger/terms.h"
 #include "ledger/want.h"
 #include "store/store.h"
 
@@ -205,6 +206,7 @@ booking_claim_follow(const BookingCall *call, const BookingView *view,
 	const BookingIntent *predecessor = view->predecessor;
 	text	   *calendar = booking_view_resource(view, payload->resources[0])->calendar;
 
+	booking_terms_check_calendar(payload->terms, identity->tenant, calendar);
 	if (predecessor != NULL && calendar != NULL &&
 		booking_state_of(predecessor->state) == BOOKING_STATE_CREATED)
 	{

@@ -25,6 +25,7 @@
 #include "ledger/drift.h"
 #include "ledger/propose.h"
 #include "ledger/state.h"
+#include "ledger/terms.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_propose);
@@ -206,6 +207,8 @@ propose(FunctionCallInfo fcinfo, BookingShape shape)
 		mode = lock_mode(&this, &view);
 	} while (booking_view_lock(&call, &this.request, &view, mode));
 
+	booking_terms_check_calendar(this.payload.terms, this.request.identity.tenant,
+								 booking_view_resource(&view, this.payload.resources[0])->calendar);
 	proposal = booking_decide_predecessor(&result, &view) ? NULL :
 		decide(&call, &this, &view, mode, &result);
 	return return_proposal(&call, &result, proposal,

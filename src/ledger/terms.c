@@ -4,8 +4,8 @@
  *	  what terms may wish of a provider's event
  *
  * terms.event is checked when it is bound, not when it is sent: a wish that no
- * provider can be given must not be approved.  All other keys are the
- * caller's.
+ * provider can be given must not be approved, nor one that the provider of the
+ * resource's calendar cannot be given.  All other keys are the caller's.
  *
  * IDENTIFICATION
  *	  booking/src/ledger/terms.c
@@ -14,7 +14,10 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
+
 #include "ledger/terms.h"
+#include "store/account.h"
 
 typedef enum TermsType
 {
@@ -64,6 +67,19 @@ static bool is_container(const JsonbValue *value, bool object);
 static bool is_one_of(const JsonbValue *value, const char *const *words,
 					  int count);
 static void refuse(const char *path, const char *rule) pg_attribute_noreturn();
+static bool invites_in_silence(Jsonb *terms);
+
+static bool (*provider_always_notifies) (const char *provider) = NULL;
+
+/*
+ * Say how the ledger learns of a provider that mails attendees whatever is
+ * wished.  Once a process, from _PG_init.
+ */
+void
+booking_terms_init(bool (*always_notifies) (const char *provider))
+{
+	provider_always_notifies = always_notifies;
+}
 
 /*
  * Raise an error unless terms.event, if present, has known keys with values of
@@ -225,4 +241,46 @@ refuse(const char *path, const char *rule)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("\"%s\" must be %s", path, rule),
 			 errhint("See the reference of terms.event.")));
+}
+
+/*
+ * Raise an error if terms.event wishes what the provider of a calendar cannot
+ * grant.
+ */
+void
+booking_terms_check_calendar(Jsonb *terms, text *tenant, text *calendar)
+{
+	BookingCalendar target;
+
+	if (calendar == NULL || !invites_in_silence(terms) ||
+		!booking_store_calendar_read(tenant, calendar, &target) ||
+		!provider_always_notifies(text_to_cstring(target.provider)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("\"%s\" must be %s", "terms.event.notify", "all"),
+			 errdetail("The resource's calendar is at a provider that mails every attendee."),
+			 errhint("Wish \"notify\": \"all\", or leave attendees out of terms.event and tell them yourself.")));
+}
+
+/*
+ * Does terms.event, which is checked, have attendees some of whom are not to be
+ * told?
+ */
+static bool
+invites_in_silence(Jsonb *terms)
+{
+	static const char *const all[] = {"all"};
+	JsonbValue	event;
+	JsonbValue	value;
+
+	if (terms == NULL || !JB_ROOT_IS_OBJECT(terms) ||
+		getKeyJsonValueFromContainer(&terms->root, "event", 5, &event) == NULL ||
+		getKeyJsonValueFromContainer(event.val.binary.data, "attendees", 9,
+									 &value) == NULL ||
+		JsonContainerSize(value.val.binary.data) == 0)
+		return false;
+	return getKeyJsonValueFromContainer(event.val.binary.data, "notify", 6,
+										&value) == NULL ||
+		!is_one_of(&value, all, lengthof(all));
 }

@@ -15,6 +15,9 @@
 
 #include "utils/jsonb.h"
 
+extern void booking_terms_init(bool (*always_notifies) (const char *provider));
 extern void booking_terms_check(Jsonb *terms);
+extern void booking_terms_check_calendar(Jsonb *terms, text *tenant,
+										 text *calendar);
 
 #endif							/* BOOKING_TERMS_H */

@@ -60,6 +60,7 @@ const BookingProvider booking_provider_caldav = {
 	.base_url = "",
 	.token_url = "",
 	.scope = "",
+	.names_events = true,
 	.tells_busy = false,
 	.create_is_idempotent = true,
 	.absence_is_proof = true,

@@ -59,6 +59,7 @@ const BookingProvider booking_provider_google = {
 	.base_url = "https://www.googleapis.com/calendar/v3",
 	.token_url = "https://oauth2.googleapis.com/token",
 	.scope = "https://www.googleapis.com/auth/calendar",
+	.names_events = true,
 	.tells_busy = true,
 	/* not promised, see above: whoever sends again has looked before */
 	.create_is_idempotent = false,

@@ -19,6 +19,7 @@
 static const BookingProvider *const providers[] = {
 	&booking_provider_caldav,
 	&booking_provider_google,
+	&booking_provider_graph,
 };
 
 /*
@@ -37,10 +38,19 @@ booking_provider_find(const char *name)
 }
 
 /*
+ * The adapters one after the other, from 0; NULL behind the last.
+ */
+const BookingProvider *
+booking_provider_get(int place)
+{
+	return place < (int) lengthof(providers) ? providers[place] : NULL;
+}
+
+/*
  * The names of all, for a hint.
  */
 const char *
 booking_provider_names(void)
 {
-	return "caldav, google";
+	return "caldav, google, graph";
 }

@@ -124,6 +124,7 @@ typedef struct BookingPullItem
 	const char *data;			/* the object; NULL: not brought */
 	size_t		data_len;
 	bool		removed;
+	bool		doubted;		/* gone, or out of sight: to be fetched if known */
 	const char *problem;		/* why it cannot be brought, NULL if it can */
 } BookingPullItem;
 
@@ -181,6 +182,8 @@ typedef struct BookingBusyJob
 	int			ncalendars;		/* 1 to BOOKING_MAX_BUSY */
 	int64		from;			/* asked for is [from, until) */
 	int64		until;
+	const char *collection;		/* a calendar of the account, in whose owner's
+								 * name it is asked; NULL: of who signed in */
 } BookingBusyJob;
 
 #define BOOKING_MAX_BUSY 50
@@ -224,7 +227,10 @@ typedef struct BookingProvider
 	const char *base_url;		/* of accounts that name none; "": they must */
 	const char *token_url;		/* of credentials that name none; "": likewise */
 	const char *scope;			/* likewise */
+	bool		names_events;	/* the id of an event is ours, known before it is */
 	bool		tells_busy;		/* knows when calendars are busy by itself */
+	bool		always_notifies;	/* attendees are mailed, whatever is wished */
+	bool		lists_window;	/* a listing holds only what meets the window */
 	bool		create_is_idempotent;	/* same id again makes no second event */
 	bool		absence_is_proof;	/* lookup ABSENT allows sending again */
 	bool		writes_in_series;	/* one write of a calendar at a time */
@@ -289,8 +295,10 @@ typedef struct BookingProvider
 
 extern const BookingProvider booking_provider_caldav;
 extern const BookingProvider booking_provider_google;
+extern const BookingProvider booking_provider_graph;
 
 extern const BookingProvider *booking_provider_find(const char *name);
+extern const BookingProvider *booking_provider_get(int place);
 extern const char *booking_provider_names(void);
 
 #endif							/* BOOKING_PROVIDER_H */

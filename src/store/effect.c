@@ -194,21 +194,27 @@ booking_store_events_missing(text *tenant, text *calendar, TimestampTz now)
 }
 
 /*
- * Everything was listed: events of ours that were not are said to be gone.
+ * Everything was listed: events of ours that were not are said to be gone.  A
+ * listing of a window says nothing of events outside of it.
  */
 void
-booking_store_effects_unseen(int64 calendar_id, int64 round)
+booking_store_effects_unseen(int64 calendar_id, int64 round, bool windowed,
+							 TimestampTz from, TimestampTz until)
 {
 	static BookingPlan plan = {
 		"UPDATE booking.event SET seen_round = " GONE
 		" WHERE calendar_id = $1 AND seen_round < $2 AND seen_round <> " GONE
-		"   AND intent_id IS NOT NULL",
-		{INT8OID, INT8OID}
+		"   AND intent_id IS NOT NULL"
+		"   AND (NOT $3 OR during IS NULL OR during && tstzrange($4, $5))",
+		{INT8OID, INT8OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
 	};
-	Datum		values[2];
+	Datum		values[5];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = Int64GetDatum(round);
+	values[2] = BoolGetDatum(windowed);
+	values[3] = TimestampTzGetDatum(from);
+	values[4] = TimestampTzGetDatum(until);
 	booking_plan_run(&plan, values, NULL, 0);
 }
 

@@ -63,7 +63,9 @@ extern void booking_store_events_disconnect(text *tenant, text *account,
 											TimestampTz now);
 extern void booking_store_events_missing(text *tenant, text *calendar,
 										 TimestampTz now);
-extern void booking_store_effects_unseen(int64 calendar_id, int64 round);
+extern void booking_store_effects_unseen(int64 calendar_id, int64 round,
+										 bool windowed, TimestampTz from,
+										 TimestampTz until);
 extern int64 *booking_store_effects_gone(int64 calendar_id, int64 after,
 										 int limit, int *count);
 extern int64 *booking_store_effects_there(int64 calendar_id, int64 round,

@@ -218,19 +218,27 @@ booking_store_events_remove(int64 calendar_id, int64 round, ArrayType *objects)
 
 /*
  * Delete what a whole listing did not name; events of ours are judged first.
+ * One of a window says nothing of events outside of it; what belongs to a series
+ * is kept inside only.
  */
 void
-booking_store_events_sweep(int64 calendar_id, int64 round)
+booking_store_events_sweep(int64 calendar_id, int64 round, bool windowed,
+						   TimestampTz from, TimestampTz until)
 {
 	static BookingPlan plan = {
 		"DELETE FROM booking.event d WHERE d.calendar_id = $1"
-		" AND d.seen_round < $2 AND d.intent_id IS NULL",
-		{INT8OID, INT8OID}
+		" AND d.seen_round < $2 AND d.intent_id IS NULL"
+		" AND (NOT $3 OR d.recurring OR d.during IS NULL"
+		"  OR d.during && tstzrange($4, $5))",
+		{INT8OID, INT8OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
 	};
-	Datum		values[2];
+	Datum		values[5];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = Int64GetDatum(round);
+	values[2] = BoolGetDatum(windowed);
+	values[3] = TimestampTzGetDatum(from);
+	values[4] = TimestampTzGetDatum(until);
 	booking_plan_run(&plan, values, NULL, 0);
 }
 
@@ -257,28 +265,30 @@ booking_store_events_seen(int64 calendar_id, int64 round, ArrayType *objects)
 }
 
 /*
- * Which of these objects are not stored in this version?  Their places in the
- * arrays, counted from 0, ascending; returns how many.
+ * Which of these objects are not stored in this version, or, of those that are
+ * in doubt, are stored?  Their places in the arrays, counted from 0, ascending;
+ * returns how many.
  */
 int
 booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
-							 ArrayType *etags, int *places)
+							 ArrayType *etags, ArrayType *doubts, int *places)
 {
 	static BookingPlan plan = {
-		"SELECT l.place::integer FROM unnest($2, $3) WITH ORDINALITY"
-		"   AS l (object, etag, place)"
-		" WHERE (SELECT true FROM booking.event e"
+		"SELECT l.place::integer FROM unnest($2, $3, $4) WITH ORDINALITY"
+		"   AS l (object, etag, doubted, place)"
+		" WHERE l.doubted = ((SELECT true FROM booking.event e"
 		"   WHERE e.calendar_id = $1 AND e.object = l.object"
-		"     AND e.etag = l.etag LIMIT 1) IS NULL"
+		"     AND (l.doubted OR e.etag = l.etag) LIMIT 1) IS NOT NULL)"
 		" ORDER BY l.place",
-		{INT8OID, TEXTARRAYOID, TEXTARRAYOID}
+		{INT8OID, TEXTARRAYOID, TEXTARRAYOID, BOOLARRAYOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 	uint64		count;
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = PointerGetDatum(objects);
 	values[2] = PointerGetDatum(etags);
+	values[3] = PointerGetDatum(doubts);
 	count = booking_plan_run(&plan, values, NULL, 0);
 	for (uint64 i = 0; i < count; i++)
 		places[i] = DatumGetInt32(booking_plan_column(i, 1, NULL)) - 1;

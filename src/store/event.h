@@ -62,11 +62,14 @@ extern void booking_store_events_keep(int64 calendar_id,
 									  const BookingOwnedObjects *owned);
 extern void booking_store_events_remove(int64 calendar_id, int64 round,
 										ArrayType *objects);
-extern void booking_store_events_sweep(int64 calendar_id, int64 round);
+extern void booking_store_events_sweep(int64 calendar_id, int64 round,
+									   bool windowed, TimestampTz from,
+									   TimestampTz until);
 extern void booking_store_events_seen(int64 calendar_id, int64 round,
 									  ArrayType *objects);
 extern int	booking_store_events_unknown(int64 calendar_id, ArrayType *objects,
-										 ArrayType *etags, int *places);
+										 ArrayType *etags, ArrayType *doubts,
+										 int *places);
 extern void booking_store_events_expire(int64 calendar_id);
 
 #endif							/* BOOKING_STORE_EVENT_H */

@@ -131,6 +131,20 @@ booking_record_make_text_array(text **elements, int count)
 }
 
 /*
+ * Build a boolean[].
+ */
+ArrayType *
+booking_record_make_bool_array(const bool *elements, int count)
+{
+	Datum	   *values = palloc_array(Datum, count);
+
+	for (int i = 0; i < count; i++)
+		values[i] = BoolGetDatum(elements[i]);
+	return construct_array(values, count, BOOLOID, sizeof(bool), true,
+						   TYPALIGN_CHAR);
+}
+
+/*
  * Build a bigint[].
  */
 ArrayType *

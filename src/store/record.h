@@ -116,6 +116,8 @@ extern void booking_record_text_array(Datum array, int *count,
 									  text ***elements);
 extern int64 *booking_record_int8_array(Datum array, int count);
 extern ArrayType *booking_record_make_text_array(text **elements, int count);
+extern ArrayType *booking_record_make_bool_array(const bool *elements,
+												 int count);
 extern ArrayType *booking_record_make_int8_array(const int64 *elements,
 												 int count);
 

@@ -91,7 +91,9 @@ booking_effects_settle(BookingCall *call, BookingRound *round)
 	if (!round->gone_judged)
 	{
 		if (round->whole)
-			booking_store_effects_unseen(round->calendar_id, round->round);
+			booking_store_effects_unseen(round->calendar_id, round->round,
+										 round->provider->lists_window,
+										 round->from, round->until);
 		ids = booking_store_effects_gone(round->calendar_id, round->judged,
 										 BATCH_SIZE, &count);
 		if (count > 0)

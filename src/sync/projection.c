@@ -67,7 +67,7 @@ static text *object_text(const char *string);
 /*
  * Take in a part of a listing: what it says is gone goes, and in a whole
  * listing what is there is noted.  Returns how many of its items are not known
- * in their version, in wanted, which has room for all.
+ * in their version, or are in doubt and known, in wanted, which has room for all.
  */
 int
 booking_projection_list(const BookingRound *round,
@@ -80,6 +80,7 @@ booking_projection_list(const BookingRound *round,
 	const BookingPullItem *present[BOOKING_PULL_CHUNK];
 	ArrayType  *object_array;
 	ArrayType  *etag_array;
+	bool	   *doubts = palloc0_array(bool, BOOKING_PULL_CHUNK);
 	int			count = 0;
 	int			unknown;
 
@@ -91,6 +92,7 @@ booking_projection_list(const BookingRound *round,
 			continue;
 		present[count] = item;
 		objects[count] = object_text(item->object);
+		doubts[count] = item->doubted;
 
 		/* no version is the empty one */
 		etags[count++] = PointerGetDatum(object_text(item->etag != NULL ?
@@ -104,7 +106,10 @@ booking_projection_list(const BookingRound *round,
 	object_array = booking_record_make_text_array(objects, count);
 	etag_array = booking_record_make_text_array((text **) etags, count);
 	unknown = booking_store_events_unknown(round->calendar_id, object_array,
-										   etag_array, places);
+										   etag_array,
+										   booking_record_make_bool_array(doubts,
+																		  count),
+										   places);
 	for (int i = 0; i < unknown; i++)
 		wanted[i] = present[places[i]];
 	if (round->whole)

@@ -157,7 +157,9 @@ booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 	if (!booking_effects_settle(call, round))
 		return false;
 	if (round->whole)
-		booking_store_events_sweep(round->calendar_id, round->round);
+		booking_store_events_sweep(round->calendar_id, round->round,
+								   round->provider->lists_window,
+								   round->from, round->until);
 	booking_store_overlaps_of_calendar(round->calendar_id, call->now);
 	booking_store_overlaps_resolve(round->calendar_id, call->now);
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,

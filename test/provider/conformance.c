@@ -8,6 +8,7 @@
  * worlds below.
  */
 #include "google.h"
+#include "graph.h"
 
 /* what is in the calendar */
 typedef enum State
@@ -257,6 +258,73 @@ google_world(const BookingHttpRequest *request, Fate fate, State state)
 	return G_NOT_FOUND;
 }
 
+/*
+ * Microsoft Graph (v1.0).
+ */
+static const char *
+graph_world(const BookingHttpRequest *request, Fate fate, State state)
+{
+	if (!request->read)
+	{
+		switch (fate)
+		{
+			case WELL:
+				return strcmp(request->method, "DELETE") == 0 ? "204\n\n" :
+					strcmp(request->method, "POST") == 0 ?
+					JSON("201", M_WANTED("e9")) : JSON("200", M_WANTED("e9"));
+			case TAKEN:
+				return M_TAKEN;
+			case CHANGED:
+				return M_CHANGED;
+			case VANISHED:
+				return M_NOT_FOUND;
+			case BAD:
+				return MERROR("400", "ErrorInvalidRequest");
+			case UNAUTHORIZED:
+				return MERROR("401", "InvalidAuthenticationToken");
+			case FORBIDDEN:
+				return MERROR("403", "ErrorAccessDenied");
+			case THROTTLED:
+				return MERROR("429", "ApplicationThrottled");
+			default:
+				return common(fate);
+		}
+	}
+	if (state == NO_CALENDAR)
+		return M_NOT_FOUND;
+	if (strstr(request->url, "?$select=id,canEdit") != NULL)
+		return JSON("200", "{\"id\":\"AQMkCal=\"}");
+	if (strstr(request->url, "/events/") != NULL)
+	{
+		switch (state)
+		{
+			case AS_WANTED_NOW:
+				return JSON("200", M_WANTED("e5"));
+			case AS_IT_WAS:
+				return JSON("200", M_BEFORE("e5"));
+			case ELSEWHEN:
+				return JSON("200", M_MOVED("e5"));
+			default:
+				return M_NOT_FOUND;
+		}
+	}
+	switch (state)
+	{
+		case AS_WANTED_NOW:
+			return VALUE(M_WANTED("e5"));
+		case AS_IT_WAS:
+			return VALUE(M_BEFORE("e5"));
+		case ELSEWHEN:
+			return VALUE(M_MOVED("e5"));
+		case ANOTHERS:
+			return VALUE(M_FOREIGN);
+		case NOTHING:
+		case NO_CALENDAR:
+			break;
+	}
+	return NO_VALUE;
+}
+
 /* what happens to a listing */
 typedef enum ListingFate
 {
@@ -370,6 +438,42 @@ google_listing(ListingFate fate)
 	return G_NOT_FOUND;
 }
 
+/*
+ * Listings of Microsoft Graph (v1.0).
+ */
+static const char *
+graph_listing(ListingFate fate)
+{
+#define M_LISTING(end) \
+	JSON("200", \
+		"{\"value\":[{\"id\":\"a\",\"@odata.etag\":\"\\\"e1\\\"\",\"type\":\"singleInstance\"}," \
+		 "{\"id\":\"b\",\"@removed\":{\"reason\":\"deleted\"}}]," end "}")
+	switch (fate)
+	{
+		case LIST_WHOLE:
+			return M_LISTING("\"@odata.deltaLink\":\"" GRAPH "/x?$deltatoken=2\"");
+		case LIST_PAGE:
+			return M_LISTING("\"@odata.nextLink\":\"" GRAPH "/x?$skiptoken=2\"");
+		case LIST_EXPIRED:
+			return MERROR("410", "SyncStateNotFound");
+		case LIST_UNAUTHORIZED:
+			return MERROR("401", "InvalidAuthenticationToken");
+		case LIST_THROTTLED:
+			return "429\nRetry-After: 7\n\n";
+		case LIST_BROKEN:
+			return "503\n\n";
+		case LIST_LOST:
+			return "lost reset";
+		case LIST_CUT:
+			return "200\n\n{\"value\":[{\"id\":\"a";
+		case LIST_EMPTY:
+			return "200\n\n";
+		case LIST_NO_CALENDAR:
+			break;
+	}
+	return M_NOT_FOUND;
+}
+
 /* the adapters, and a token as each of them keeps it */
 static const struct
 {
@@ -380,6 +484,7 @@ static const struct
 }			adapters[] = {
 	{&caldav_fixture, caldav_world, caldav_listing, "sync:t1"},
 	{&google_fixture, google_world, google_listing, "events1:t1"},
+	{&graph_fixture, graph_world, graph_listing, "view1:" GRAPH "/x?$deltatoken=1"},
 };
 
 /*
@@ -421,7 +526,8 @@ is_listed(const ListingRow *row, const BookingPullResult *result)
 	if (result->kind != BOOKING_PULL_LISTED)
 		return result->token == NULL && result->page == NULL;
 	return items != NULL && result->items->nitems == 2 && !items[0].removed &&
-		strcmp(items[0].etag, "\"e1\"") == 0 && items[1].removed &&
+		strcmp(items[0].etag, "\"e1\"") == 0 &&
+		(items[1].removed || items[1].doubted) &&
 		result->whole == !row->since &&
 		(result->token != NULL) == (row->fate == LIST_WHOLE) &&
 		(result->page != NULL) == (row->fate == LIST_PAGE);

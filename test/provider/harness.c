@@ -21,6 +21,11 @@ const Fixture google_fixture = {
 	&booking_provider_google, "https://www.googleapis.com/calendar/v3",
 	"room1@group.calendar.google.com", "https://www.googleapis.com/", true
 };
+const Fixture graph_fixture = {
+	&booking_provider_graph, "https://graph.microsoft.com/v1.0",
+	"desk@example.org/AQMkCal=", "https://graph.microsoft.com/v1.0/", true,
+	"AAMkEv1="
+};
 const Fixture *fixture = &caldav_fixture;
 
 const char *const kinds[] = {
@@ -258,7 +263,8 @@ make_job(const Scenario *scenario, BookingJob *job, BookingEvent *wanted,
 	if (job->collection[0] == '\0')
 		job->collection = NULL;
 	job->event_id = ID;
-	job->href = scenario->href;
+	job->href = scenario->href ? scenario->href :
+		scenario->etag ? fixture->href : NULL;
 	job->etag = scenario->etag;
 	job->wanted = wanted;
 	job->previous = scenario->no_previous ? NULL : previous;

@@ -54,6 +54,8 @@ typedef struct Fixture
 	const char *collection;
 	const char *origin;
 	bool		wants_body;		/* a success without its event is none */
+	const char *href;			/* of an event that is known, if its id does
+								 * not say */
 } Fixture;
 
 /* what an update changes besides, as bits */
@@ -74,7 +76,7 @@ typedef struct Scenario
 	BookingJobKind kind;
 	BookingJobKind looked_up;
 	const char *etag;
-	const char *href;
+	const char *href;			/* NULL: the fixture's, if there is an ETag */
 	const char *collection;		/* NULL: the fixture's, "": none */
 	const char *base_url;		/* NULL: the fixture's */
 	int			besides;		/* bits, see above */
@@ -190,11 +192,18 @@ extern const Scenario google_cancel[];
 extern const Scenario google_lookup[];
 extern const Scenario google_check[];
 
+extern const Scenario graph_create[];
+extern const Scenario graph_update[];
+extern const Scenario graph_cancel[];
+extern const Scenario graph_lookup[];
+extern const Scenario graph_check[];
+
 extern const char *const kinds[];
 
 /* which adapter is tested; the functions below look here */
 extern const Fixture caldav_fixture;
 extern const Fixture google_fixture;
+extern const Fixture graph_fixture;
 extern const Fixture *fixture;
 
 /* harness.c */
@@ -225,6 +234,8 @@ extern void test_conformance(void);
 extern void test_signin(void);
 extern void test_google(void);
 extern void test_google_pull(void);
+extern void test_graph(void);
+extern void test_graph_pull(void);
 extern void test_urls(void);
 extern void test_matches(void);
 extern void test_reports(void);

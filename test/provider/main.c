@@ -13,12 +13,16 @@ static const Scenario *const caldav[] = {
 static const Scenario *const google[] = {
 	google_create, google_update, google_cancel, google_lookup, google_check
 };
+static const Scenario *const graph[] = {
+	graph_create, graph_update, graph_cancel, graph_lookup, graph_check
+};
 
 int
 main(void)
 {
 	ok(booking_provider_find("caldav") == &booking_provider_caldav &&
 	   booking_provider_find("google") == &booking_provider_google &&
+	   booking_provider_find("graph") == &booking_provider_graph &&
 	   booking_provider_find("Caldav") == NULL &&
 	   booking_provider_find("") == NULL, "providers are found by their name");
 	test_urls();
@@ -56,6 +60,20 @@ main(void)
 	play_random(google, lengthof(google));
 	for (int i = 0; i < (int) lengthof(google); i++)
 		play_without_memory(google[i][0].name, google[i]);
+
+	fixture = &graph_fixture;
+	test_graph();
+	play_all("graph, create", graph_create);
+	play_all("graph, update", graph_update);
+	play_all("graph, cancel", graph_cancel);
+	play_all("graph, lookup", graph_lookup);
+	play_all("graph, check", graph_check);
+	test_graph_pull();
+	play_incomplete();
+	play_statuses();
+	play_random(graph, lengthof(graph));
+	for (int i = 0; i < (int) lengthof(graph); i++)
+		play_without_memory(graph[i][0].name, graph[i]);
 
 	test_conformance();
 	return tap_done();

@@ -111,6 +111,7 @@ SELECT fails('no EXECUTE: start', 'SELECT booking_worker_start()', '42501', hint
 SELECT fails('no EXECUTE: account check', $$CALL booking_account_check('access', 'acc')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: sync', $$SELECT booking_sync('access', 'cal')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: sync wait', $$CALL booking_sync_wait('access', 'cal')$$, '42501', hinted => false);
+SELECT fails('no EXECUTE: capabilities', 'SELECT booking_provider_capabilities()', '42501', hinted => false);
 SELECT fails('no EXECUTE: at', $$SELECT booking_at('2030-06-01 12:00', 'UTC')$$, '42501', hinted => false);
 RESET ROLE;
 

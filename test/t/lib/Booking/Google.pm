@@ -20,6 +20,12 @@ use Scalar::Util 'weaken';
 
 my @servers;
 
+# The mock itself.
+sub program
+{
+	return 'mock_google.py';
+}
+
 # Start a mock with some calendars.
 sub new
 {
@@ -32,7 +38,7 @@ sub new
 
 	$self->{server} = IPC::Run::start(
 		[
-			'python3', "$FindBin::RealBin/../provider/mock_google.py",
+			'python3', "$FindBin::RealBin/../provider/" . $class->program,
 			$self->{port}
 		],
 		'<', \undef, '>', "$self->{folder}/log", '2>', "$self->{folder}/errors");
