@@ -134,6 +134,8 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 			park(call, operation, outcome);
 			break;
 	}
+	if (strcmp(operation->kind, "cancel") == 0)
+		booking_store_event_forget(operation->operation_id);
 }
 
 /*
@@ -347,7 +349,6 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 	change_operation(call, operation, outcome, "confirmed");
 	if (strcmp(operation->kind, "cancel") == 0)
 	{
-		booking_store_event_forget(operation->operation_id);
 		confirm_cancel(call, intent, &identity);
 		return;
 	}

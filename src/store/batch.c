@@ -92,7 +92,8 @@ change_operations(const BookingOperationChange *changes, int count,
 		" epoch = u.epoch, tries = u.tries, uncertain = u.uncertain,"
 		" href = coalesce(u.href, o.href), etag = coalesce(u.etag, o.etag),"
 		" body = coalesce(u.body, o.body), problem = u.problem,"
-		" message = u.message, changed_at = $13"
+		" message = u.message, changed_at = $13,"
+		BOOKING_OPERATION_ROUND("o", "u.state")
 		" FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 		"  AS u (operation_id, was, state, next_at, epoch, tries, uncertain,"
 		"  href, etag, body, problem, message)"

@@ -120,15 +120,17 @@ booking_store_events_expect_all(void)
 }
 
 /*
- * The provider said that the event of an operation is not there any more.
+ * The provider has answered a cancel: if that confirmed it, the event is not
+ * there any more.
  */
 void
 booking_store_event_forget(int64 operation_id)
 {
 	static BookingPlan plan = {
 		"DELETE FROM booking.event e USING booking.operation o, booking.calendar c"
-		" WHERE o.operation_id = $1 AND c.tenant = o.tenant"
-		"   AND c.calendar = o.calendar AND e.calendar_id = c.calendar_id"
+		" WHERE o.operation_id = $1 AND o.state = 'confirmed'"
+		"   AND c.tenant = o.tenant AND c.calendar = o.calendar"
+		"   AND e.calendar_id = c.calendar_id"
 		"   AND e.object = o.href"
 		"   AND (e.uid = o.event_id OR e.intent_id = o.intent_id)",
 		{INT8OID}

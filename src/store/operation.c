@@ -284,11 +284,7 @@ booking_store_operation_change(const BookingOperationChange *change)
 		" tries = $6, uncertain = $7, href = coalesce($8, href),"
 		" etag = coalesce($9, etag), body = coalesce($10, body),"
 		" problem = $11, message = $12, changed_at = $13,"
-		" round = CASE WHEN $3 <> 'confirmed' THEN round ELSE coalesce("
-		"  (SELECT k.round FROM booking.calendar c"
-		"    JOIN booking.cursor k ON k.calendar_id = c.calendar_id"
-		"   WHERE c.tenant = operation.tenant"
-		"     AND c.calendar = operation.calendar), 0) END"
+		BOOKING_OPERATION_ROUND("operation", "$3")
 		" WHERE operation_id = $1 AND state = $2",
 		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT4OID, INT4OID, BOOLOID,
 			TEXTOID, TEXTOID, BYTEAOID, TEXTOID, TEXTOID, TIMESTAMPTZOID}

@@ -84,6 +84,16 @@ typedef struct BookingOperationChange
 	TimestampTz now;
 } BookingOperationChange;
 
+/*
+ * What a statement sets round to as an operation, row o of booking.operation,
+ * becomes state.
+ */
+#define BOOKING_OPERATION_ROUND(o, state) \
+	" round = CASE WHEN " state " <> 'confirmed' THEN " o ".round ELSE coalesce(" \
+	"  (SELECT k.round FROM booking.calendar c" \
+	"    JOIN booking.cursor k ON k.calendar_id = c.calendar_id" \
+	"   WHERE c.tenant = " o ".tenant AND c.calendar = " o ".calendar), 0) END"
+
 extern int64 booking_store_operation_insert(const BookingOperation *operation,
 											TimestampTz now);
 extern BookingOperation *booking_store_operation_newest(int64 intent_id);

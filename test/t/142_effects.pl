@@ -371,6 +371,22 @@ foreach my $server_kind (qw(radicale xandikos))
 		'canceled confirmed cancel confirmed',
 		"$kind: and nobody has to decide");
 
+	# a person lets the event be: it is in the calendar still, and known to be
+	$href = book("$kind-let", 10);
+	sync();
+	move_event($href, 11);
+	$session->query("SELECT booking_cancel('t', 'p', '$kind-let')");
+	wait_state($session, "$kind-let", 'canceling needs_operator cancel parked event_moved');
+	sync();
+	$session->query("SELECT booking_resolve('t', 'p', '$kind-let', 'absent', '{\"seen\": 1}')");
+	wait_state($session, "$kind-let", 'canceled confirmed cancel confirmed');
+	is($session->query("SELECT count(*) FROM booking.event WHERE object = '$href'"),
+		'1', "$kind: what a person lets be is not forgotten");
+	full_pass();
+	is(orphans(), $href =~ s{.*/}{}r, "$kind: an event that was let be is an orphan");
+	$server->demand('DELETE', $href);
+	sync();
+
 	#
 	# Called off, and made to repeat
 	#
@@ -410,6 +426,11 @@ foreach my $server_kind (qw(radicale xandikos))
 	$href = book("$kind-late", 20);
 	$proxy->clear;
 	sync();
+	is( $session->query(
+			"SELECT o.round > 0 FROM booking.operation o JOIN booking.intent i USING (intent_id) WHERE i.intent = '$kind-late'"
+		),
+		't',
+		"$kind: the round in progress is kept with the operation");
 	is(booking("$kind-late"), 'created present 20',
 		"$kind: a listing that is older than the event does not make it deleted");
 	is( $session->query("SELECT count(*) FROM booking.event WHERE object = '$href' AND etag IS NOT NULL"),
