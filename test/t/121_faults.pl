@@ -78,12 +78,11 @@ sub move_account
 	wait_until(
 		"the account $account has moved",
 		sub {
-			my $result =
-			  $session->try("SELECT booking_account_put('t', '$account', 'caldav', '$url')");
+			my $error = $session->try(
+				"SELECT booking_account_put('t', '$account', 'caldav', '$url')")->{error};
 
-			die $result->{error}{text}
-			  if ($result->{error}{sqlstate} // '55006') ne '55006';
-			return !$result->{error};
+			die $error->{text} if $error && $error->{sqlstate} ne '55006';
+			return !$error;
 		});
 	return;
 }
