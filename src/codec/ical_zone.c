@@ -478,19 +478,30 @@ booking_ical_zone_name(BookingIcalZones *zones, const char *tzid)
 }
 
 /*
- * What a TZID means, or has meant the last time.
+ * What a TZID means, looked up once while it is remembered.
  */
 static bool
 find_zone(BookingIcalZones *zones, const char *tzid, Zone *zone)
 {
-	if (zones->last_tzid == NULL || strcmp(zones->last_tzid, tzid) != 0)
+	BookingIcalZoneKept *kept;
+
+	for (int i = 0; i < BOOKING_ICAL_ZONES_KEPT && zones->kept[i].tzid != NULL; i++)
 	{
-		memset(&zones->last, 0, sizeof(zones->last));
-		zones->last_found = look_up_zone(zones, tzid, &zones->last);
-		zones->last_tzid = tzid;
+		kept = &zones->kept[i];
+		if (strcmp(kept->tzid, tzid) == 0)
+		{
+			*zone = kept->meaning;
+			return kept->found;
+		}
 	}
-	*zone = zones->last;
-	return zones->last_found;
+
+	kept = &zones->kept[zones->next_kept];
+	zones->next_kept = (zones->next_kept + 1) % BOOKING_ICAL_ZONES_KEPT;
+	memset(kept, 0, sizeof(*kept));
+	kept->tzid = tzid;
+	kept->found = look_up_zone(zones, tzid, &kept->meaning);
+	*zone = kept->meaning;
+	return kept->found;
 }
 
 /*

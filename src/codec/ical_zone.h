@@ -24,14 +24,26 @@ typedef struct BookingIcalZoneMeaning
 	const BookingIcalZone *embedded;
 } BookingIcalZoneMeaning;
 
+/*
+ * Meanings that are remembered: the zones of a series and of its changes are
+ * asked for in turn, and to find that one is unknown costs a search for a file.
+ */
+#define BOOKING_ICAL_ZONES_KEPT 16
+
+typedef struct BookingIcalZoneKept
+{
+	const char *tzid;			/* NULL: free */
+	bool		found;
+	BookingIcalZoneMeaning meaning;
+} BookingIcalZoneKept;
+
 /* zones that one object brings */
 typedef struct BookingIcalZones
 {
 	BookingArena *arena;
 	BookingIcalZone *embedded;	/* the last one first */
-	const char *last_tzid;		/* that was asked for, and what it means */
-	bool		last_found;
-	BookingIcalZoneMeaning last;
+	int			next_kept;		/* place of the next meaning */
+	BookingIcalZoneKept kept[BOOKING_ICAL_ZONES_KEPT];
 	int64		work;			/* onsets looked at so far */
 } BookingIcalZones;
 
