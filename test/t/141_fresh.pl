@@ -218,9 +218,14 @@ sub many
 }
 wait_until('all wait for a reading', sub { many("o.state = 'checking'") == 101 });
 is(starts('many', 1), '', 'nothing is written before');
+my $cleared = time;
 $proxy->clear;
 wait_until('all are created', sub { many("i.state = 'created'") == 101 });
-is(listings('many') - $before, 2, 'a hundred bookings and one, two readings');
+# a reading is good for ten seconds, and a busy machine may need more for all
+my $allowed = 2 + int((time - $cleared) / 10);
+my $readings = listings('many') - $before;
+ok($readings >= 2 && $readings <= $allowed, 'a hundred bookings and one, two readings')
+  or diag("$readings readings, $allowed allowed");
 
 # A calendar that cannot be read: nothing is sent, and nothing is given up.
 $proxy->break('REPORT', '/user/room/', 'unavailable', 2);
