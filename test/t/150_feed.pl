@@ -214,7 +214,7 @@ is(take_page($session, $_, 10), 0, "$_ begins") foreach 'crm', 'mail';
 	my $second = session($node);
 	my $deaths = 0;
 
-	until (have_ended($writer))
+	until (have_ended($writer) && $deaths > 3)
 	{
 		my $last = take_page($reader, 'crm', 1 + int(rand(60)));
 

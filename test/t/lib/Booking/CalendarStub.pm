@@ -76,6 +76,8 @@ sub figures
 }
 
 # 64 calendars of 8 accounts, each the calendar of one resource, "cal0" and on.
+# They are not read: the server lists nothing, and what a listing does not name
+# would be taken for deleted.
 sub attach
 {
 	my ($self, $session) = @_;
@@ -85,7 +87,8 @@ DO \$\$
 BEGIN
 	PERFORM booking_permit_all('t', 'p');
 	FOR i IN 0 .. 7 LOOP
-		PERFORM booking_account_put('t', 'a' || i, 'caldav', 'http://127.0.0.1:$self->{port}/');
+		PERFORM booking_account_put('t', 'a' || i, 'caldav', 'http://127.0.0.1:$self->{port}/',
+			'{"busy_blocks": "none"}');
 		PERFORM booking_credential_put('t', 'a' || i,
 			'{"type": "basic", "username": "u", "password": "p"}');
 	END LOOP;
@@ -93,6 +96,7 @@ BEGIN
 		PERFORM booking_resource_put('t', 'cal' || i);
 		PERFORM booking_calendar_put('t', 'cal' || i, 'a' || i % 8, '/cal' || i || '/', 'cal' || i);
 	END LOOP;
+	UPDATE booking.cursor SET next_at = 'infinity';
 END
 \$\$
 EOQ
