@@ -257,13 +257,13 @@ booking_pull_in_flight(void)
 }
 
 /*
- * When something is due that is not in hand; false if nothing ever is.  Within
- * a transaction.
+ * When something is due that is not in hand; false if nothing ever is.
  */
 bool
 booking_pull_next_due(TimestampTz *next_at)
 {
-	return booking_store_cursor_next_due(PATIENCE, booking_sync_interval > 0,
+	return booking_store_cursor_next_due(booking_call_hold_clock(), PATIENCE,
+										 booking_sync_interval > 0,
 										 running_calendars(), next_at);
 }
 

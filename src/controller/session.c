@@ -44,6 +44,8 @@ booking_session_init(void)
 	SetConfigOption("enable_seqscan", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("enable_hashjoin", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("enable_mergejoin", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("join_collapse_limit", "1", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("enable_material", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("jit", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("lock_timeout", "50ms", PGC_SUSET, PGC_S_OVERRIDE);
 	if (synchronous_commit < SYNCHRONOUS_COMMIT_LOCAL_FLUSH)

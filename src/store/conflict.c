@@ -109,9 +109,10 @@ booking_store_overlaps_of_intents(const int64 *intent_ids, int count,
 {
 	static BookingPlan plan = {
 		NOTE_OVERLAPS("(SELECT v.*, z.calendar_id FROM booking.reservation v"
-					  "   JOIN booking.resource y ON y.resource_id = v.resource_id"
-					  "   JOIN booking.calendar z"
-					  "     ON z.tenant = y.tenant AND z.resource = y.resource"
+					  "   CROSS JOIN LATERAL (SELECT z.calendar_id"
+					  "     FROM booking.resource y JOIN booking.calendar z"
+					  "       ON z.tenant = y.tenant AND z.resource = y.resource"
+					  "    WHERE y.resource_id = v.resource_id OFFSET 0) z"
 					  "  WHERE v.intent_id = ANY ($2) OFFSET 0) v"
 					  EVENTS_OVER("v.calendar_id")),
 		{TIMESTAMPTZOID, INT8ARRAYOID}

@@ -17,6 +17,13 @@
 #include "store/cursor.h"
 #include "store/plan.h"
 
+/* of the calendars k, those whose account may be spoken to at a time */
+#define OF_OPEN_ACCOUNT(k, now) \
+	" JOIN booking.calendar c ON c.calendar_id = " k ".calendar_id" \
+	" JOIN booking.account a" \
+	"   ON a.tenant = c.tenant AND a.account = c.account" \
+	" WHERE NOT a.parked AND coalesce(a.blocked_until <= " now ", true)"
+
 static char *column_cstring(uint64 row, int column);
 static void bind_cstring(Datum *values, bool *nulls, int param,
 						 const char *string);
@@ -164,10 +171,7 @@ booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
 		"   WHERE NOT d.parked AND (d.failures = 0 OR d.failed_at <= $2)"
 		"     AND d.calendar_id IN (SELECT r.calendar_id"
 		"      FROM booking.sync_request r WHERE r.round IS NULL)) k"
-		"  JOIN booking.calendar c ON c.calendar_id = k.calendar_id"
-		"  JOIN booking.account a"
-		"    ON a.tenant = c.tenant AND a.account = c.account"
-		" WHERE NOT a.parked AND coalesce(a.blocked_until <= $1, true)"
+		" " OF_OPEN_ACCOUNT("k", "$1")
 		"   AND concat(c.tenant, E'\\n', c.account) <> ALL ($4)"
 		"   AND k.calendar_id <> ALL ($5)"
 		" ORDER BY k.next_at LIMIT $6",
@@ -197,35 +201,37 @@ booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
 
 /*
  * When a calendar that is not being read is due next, by the rules of
- * booking_store_cursors_due(); false if none is.  A request waits patience
- * microseconds after a failure.
+ * booking_store_cursors_due(), or an account is not blocked any more; false if
+ * none is.  A request waits patience microseconds after a failure.  This is
+ * asked every time that something is recorded, so it reads no more than it must.
  */
 bool
-booking_store_cursor_next_due(int64 patience, bool by_time, ArrayType *running,
-							  TimestampTz *next_at)
+booking_store_cursor_next_due(TimestampTz now, int64 patience, bool by_time,
+							  ArrayType *running, TimestampTz *next_at)
 {
 	static BookingPlan plan = {
-		"SELECT min(greatest(k.next_at, a.blocked_until)) FROM"
-		" (SELECT d.calendar_id, d.next_at FROM booking.cursor d"
-		"   WHERE NOT d.parked AND ($2 OR d.started_at IS NOT NULL)"
-		"  UNION ALL"
-		"  SELECT d.calendar_id, CASE WHEN d.failures = 0 THEN '-infinity'"
-		"   ELSE d.failed_at + $1 * interval '1 microsecond' END"
-		"    FROM booking.cursor d"
-		"   WHERE NOT d.parked AND d.calendar_id IN (SELECT r.calendar_id"
-		"      FROM booking.sync_request r WHERE r.round IS NULL)) k"
-		"  JOIN booking.calendar c ON c.calendar_id = k.calendar_id"
-		"  JOIN booking.account a"
-		"    ON a.tenant = c.tenant AND a.account = c.account"
-		" WHERE NOT a.parked AND k.calendar_id <> ALL ($3)",
-		{INT8OID, BOOLOID, INT8ARRAYOID}
+		"SELECT least((SELECT d.next_at FROM booking.cursor d"
+		" " OF_OPEN_ACCOUNT("d", "$4")
+		"  AND NOT d.parked AND ($2 OR d.started_at IS NOT NULL)"
+		"  AND d.calendar_id <> ALL ($3) ORDER BY d.next_at LIMIT 1),"
+		" (SELECT min(CASE WHEN d.failures = 0 THEN '-infinity'"
+		"   ELSE d.failed_at + $1 * interval '1 microsecond' END)"
+		"  FROM (SELECT DISTINCT r.calendar_id FROM booking.sync_request r"
+		"    WHERE r.round IS NULL) r"
+		"  JOIN booking.cursor d ON d.calendar_id = r.calendar_id"
+		" " OF_OPEN_ACCOUNT("d", "$4")
+		"  AND NOT d.parked AND d.calendar_id <> ALL ($3)),"
+		" (SELECT min(a.blocked_until) FROM booking.account a"
+		"  WHERE NOT a.parked AND a.blocked_until > $4))",
+		{INT8OID, BOOLOID, INT8ARRAYOID, TIMESTAMPTZOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 	bool		isnull;
 
 	values[0] = Int64GetDatum(patience);
 	values[1] = BoolGetDatum(by_time);
 	values[2] = PointerGetDatum(running);
+	values[3] = TimestampTzGetDatum(now);
 	booking_plan_run(&plan, values, NULL, 1);
 	*next_at = DatumGetTimestampTz(booking_plan_column(0, 1, &isnull));
 	return !isnull;

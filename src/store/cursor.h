@@ -83,8 +83,8 @@ extern void booking_store_cursors_hasten(text *tenant, text *account,
 extern List *booking_store_cursors_due(TimestampTz now, TimestampTz retry,
 									   bool by_time, ArrayType *without,
 									   ArrayType *running, int limit);
-extern bool booking_store_cursor_next_due(int64 patience, bool by_time,
-										  ArrayType *running,
+extern bool booking_store_cursor_next_due(TimestampTz now, int64 patience,
+										  bool by_time, ArrayType *running,
 										  TimestampTz *next_at);
 extern BookingCursorLease *booking_store_cursor_lease(int64 calendar_id);
 extern bool booking_store_cursor_lock(int64 calendar_id, int64 round);

@@ -84,9 +84,13 @@ booking_store_events_expect(const int64 *operation_ids, int count)
 {
 	static BookingPlan plan = {
 		"WITH x AS MATERIALIZED (" EXPECTED_EVENT " AND o.operation_id = ANY ($1)),"
-		" u AS (UPDATE booking.event e SET intent_id = x.intent_id,"
-		"   seen_round = greatest(e.seen_round, x.round)"
-		"  FROM x WHERE e.calendar_id = x.calendar_id AND e.object = x.href"
+		" u AS (UPDATE booking.event e SET (intent_id, seen_round) ="
+		"   (SELECT x.intent_id, greatest(e.seen_round, x.round) FROM x"
+		"     WHERE x.calendar_id = e.calendar_id AND x.href = e.object LIMIT 1)"
+		"  WHERE e.ctid = ANY (ARRAY(SELECT d.ctid FROM x,"
+		"   LATERAL (SELECT d.ctid FROM booking.event d"
+		"     WHERE d.calendar_id = x.calendar_id AND d.object = x.href"
+		"     OFFSET 0) d))"
 		"  RETURNING e.calendar_id, e.object)"
 		" INSERT INTO booking.event" EXPECTED_COLUMNS
 		" SELECT * FROM x WHERE NOT EXISTS (SELECT FROM u"

@@ -162,10 +162,13 @@ void
 booking_store_events_keep(int64 calendar_id, const BookingOwnedObjects *owned)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.event d SET intent_id = o.intent_id"
-		"  FROM unnest($2, $3) AS o (object, intent_id)"
-		" WHERE d.calendar_id = $1 AND d.object = o.object"
-		"   AND d.intent_id IS NULL AND d.uid IS NULL",
+		"UPDATE booking.event d SET intent_id = x.intent_id"
+		"  FROM (SELECT o.intent_id, e.ctid"
+		"    FROM unnest($2, $3) AS o (object, intent_id),"
+		"     LATERAL (SELECT e.ctid FROM booking.event e"
+		"       WHERE e.calendar_id = $1 AND e.object = o.object"
+		"         AND e.intent_id IS NULL AND e.uid IS NULL OFFSET 0) e) x"
+		" WHERE d.ctid = x.ctid",
 		{INT8OID, TEXTARRAYOID, INT8ARRAYOID}
 	};
 	Datum		values[3];
