@@ -381,6 +381,7 @@ describe(BookingTransfer *transfer, CURLcode code, bool written, int64 now)
 		case CURLE_SEND_ERROR:
 		case CURLE_RECV_ERROR:
 		case CURLE_GOT_NOTHING:
+		case CURLE_ABORTED_BY_CALLBACK: /* it was to be sent again */
 			return "connection_lost";
 		case CURLE_OK:
 		case CURLE_PARTIAL_FILE:

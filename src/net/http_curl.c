@@ -32,7 +32,7 @@
 #include "net/http_internal.h"
 
 /* idle connections kept for reads */
-#define MAX_IDLE_CONNECTIONS 32L
+#define MAX_IDLE_CONNECTIONS 64L
 
 static void initialize_library(void);
 static void release_engine(void *arg);
@@ -223,7 +223,7 @@ booking_http_start(BookingHttpEngine *engine,
 	transfer->done = done;
 	transfer->arg = arg;
 	transfer->began = booking_http_milliseconds();
-	transfer->fresh = !request->read || engine->is_stale;
+	transfer->fresh = engine->is_stale || !booking_http_may_share(request);
 	dlist_push_tail(&engine->running, &transfer->node);
 	engine->nrunning++;
 
@@ -311,6 +311,7 @@ finish(BookingHttpEngine *engine, BookingTransfer *transfer, CURLcode code,
 	booking_http_clear(transfer);
 	booking_http_forget_answer(transfer);
 	transfer->sent_at = 0;
+	transfer->begun = false;
 	transfer->address_refused = false;
 	transfer->sockets_exhausted = false;
 	transfer->socket_opened = false;

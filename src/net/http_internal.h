@@ -75,6 +75,7 @@ typedef struct BookingTransfer
 	int64		sent_at;		/* began to be sent, 0 before */
 	int			redirects;
 	bool		fresh;			/* may neither use nor leave a connection */
+	bool		begun;			/* was about to be sent */
 	bool		address_refused;
 	bool		sockets_exhausted;
 	bool		socket_opened;
@@ -103,6 +104,7 @@ struct BookingHttpEngine
 
 /* http_request.c */
 extern const char *booking_http_judge(BookingTransfer *transfer);
+extern bool booking_http_may_share(const BookingHttpRequest *request);
 extern bool booking_http_prepare(BookingTransfer *transfer, int64 now);
 extern void booking_http_clear(BookingTransfer *transfer);
 extern bool booking_http_redirect(BookingTransfer *transfer);

@@ -18,6 +18,9 @@
 
 #include "net/http_internal.h"
 
+/* a write uses no connection that was idle for longer */
+#define MAX_IDLE_SECONDS 3L
+
 #define MAX_REDIRECTS 5
 
 static const char *judge_url(BookingTransfer *transfer);
@@ -27,6 +30,8 @@ static bool is_field_value(const char *text);
 static bool set_target(BookingTransfer *transfer, const char *scheme);
 static bool set_rules(BookingTransfer *transfer);
 static bool set_trust(BookingTransfer *transfer);
+static int	may_begin(void *arg, char *address, char *local, int port,
+					  int local_port);
 static bool set_limits(BookingTransfer *transfer, int64 now);
 static bool set_body(BookingTransfer *transfer);
 static bool set_headers(BookingTransfer *transfer);
@@ -267,11 +272,39 @@ set_trust(BookingTransfer *transfer)
 }
 
 /*
- * Set the time-outs, and whether the connection may be shared.
+ * May a request use a connection that was open before, and leave it open?
  *
- * On a connection that was open before, libcurl sends a request again by
- * itself when the server closes it without an answer, although the server may
- * have executed the request.  A write therefore gets a connection of its own.
+ * On such a connection libcurl sends a request again by itself when the server
+ * closes it without an answer, although the server may have executed the
+ * request.  A read may be sent again.  A write that says which version it
+ * changes may not, since who is asked what happened must know what was sent,
+ * but may_begin() sees to that; any other write gets a connection of its own.
+ */
+bool
+booking_http_may_share(const BookingHttpRequest *request)
+{
+	return request->read || has_header(request, "If-Match") ||
+		has_header(request, "If-None-Match");
+}
+
+/*
+ * CURLOPT_PREREQFUNCTION: there is a connection, the request is about to be
+ * sent.  No write is sent twice.
+ */
+static int
+may_begin(void *arg, char *address, char *local, int port, int local_port)
+{
+	BookingTransfer *transfer = arg;
+	bool		again = transfer->begun;
+
+	transfer->begun = true;
+	return again && !transfer->request->read ? CURL_PREREQFUNC_ABORT :
+		CURL_PREREQFUNC_OK;
+}
+
+/*
+ * Set the time-outs, and whether the connection may be shared.  A write takes
+ * one that was used a moment ago only, which its server will hardly close.
  */
 static bool
 set_limits(BookingTransfer *transfer, int64 now)
@@ -286,6 +319,11 @@ set_limits(BookingTransfer *transfer, int64 now)
 	return curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 							(long) limits->resolve_connect_timeout) == CURLE_OK &&
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long) left) == CURLE_OK &&
+		curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, may_begin) == CURLE_OK &&
+		curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer) == CURLE_OK &&
+		(transfer->request->read ||
+		 curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN,
+						  MAX_IDLE_SECONDS) == CURLE_OK) &&
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, fresh) == CURLE_OK;
 }

@@ -270,6 +270,35 @@ foreach my $method (qw(POST PUT DELETE PATCH))
 	is(scalar $http->requests($dropped[1]), 1, 'and arrived once');
 }
 
+foreach my $header ('If-Match="1"', 'If-None-Match=*')
+{
+	@urls = map { $http->url('ok') } 1 .. 4;
+	$http->run(
+		$session,
+		url => \@urls,
+		method => [qw(PUT GET DELETE PATCH)],
+		read => [ 0, 1, 0, 0 ],
+		header => [$header]);
+	@used = connections(@urls);
+	is(scalar(@used), 4, "four requests with $header arrived once");
+	is(scalar(keys %{ { map { $_ => 1 } @used } }), 1, 'and shared a connection');
+
+	foreach my $method (qw(POST PUT DELETE PATCH))
+	{
+		@dropped = map { $http->url('drop_reused') } 1 .. 2;
+		@answers = $http->run(
+			$session,
+			url => \@dropped,
+			method => [ 'GET', $method ],
+			read => [ 1, 0 ],
+			header => [$header],
+			body => 'event');
+		is("$answers[1]{transport} $answers[1]{problem}", 'lost connection_lost',
+			"$method on a connection that the server closes has no answer");
+		is(scalar $http->requests($dropped[1]), 1, 'and is not sent again');
+	}
+}
+
 # ----------------------------------------------------------------------------
 # Redirects
 # ----------------------------------------------------------------------------
