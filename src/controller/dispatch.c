@@ -6,7 +6,8 @@
  *	lease	one transaction: what is due becomes checking while its calendars
  *			are read (fresh.c), then sending (or reconciling), with its id, its
  *			exact bytes and a mark of the attempt on disk
- *	start	no transaction: the first request of each goes out
+ *	start	no transaction: the first request of each goes out, or, where as
+ *			many are out as may be, once another has ended
  *	...		no transaction: answers come, adapters ask for further requests
  *	apply	one transaction: outcomes are recorded
  *
@@ -46,6 +47,13 @@
 /* operations leased in one transaction */
 #define LEASE_LIMIT 64
 
+/*
+ * Operations that may wait for one that is out to end, as a share of those: what
+ * would else be out waits for an answer to be recorded and the next lease to be
+ * on disk.
+ */
+#define AHEAD_SHARE 4
+
 /* operations whose calendars are being read */
 #define CHECK_LIMIT 1024
 
@@ -67,13 +75,8 @@ static void lease_items(BookingCall *call, void *arg);
 static void lease_item(BookingCall *call, const BookingLease *lease,
 					   LeaseWork *work);
 static void give_back_last(LeaseWork *work);
-static void record_lease(const BookingLease *lease, BookingDispatch *dispatch,
-						 BookingBatch *batch);
 static bool may_send(BookingCall *call, const BookingLease *lease,
 					 BookingBatch *batch);
-static bool unread(const BookingOperation *operation);
-static void fill_change(const BookingOperation *operation, const char *state,
-						BookingOperationChange *change);
 static bool to_be_dropped(const BookingLease *lease);
 static int	compare_dispatches(const void *a, const void *b);
 static void confirm_together(BookingCall *call, BookingDispatch **dispatches,
@@ -83,6 +86,7 @@ static void apply_item(BookingCall *call, void *arg);
 static void note_recorded(BookingDispatch *dispatch);
 static void doubt_outcome(BookingDispatch *dispatch);
 static void give_up_lease(BookingCall *call, void *arg);
+static void start_ready(void);
 static void on_answer(void *arg, const BookingHttpResponse *response);
 static void free_dispatch(BookingDispatch *dispatch);
 static bool try_lock_intents(const BookingIdentity *identity, text *supersedes);
@@ -91,10 +95,13 @@ static void take_place(BookingDispatch *dispatch);
 static void release_place(BookingDispatch *dispatch);
 
 static BookingHttpEngine *http_engine = NULL;
-static dlist_head leased;		/* committed, not started */
+static dlist_head leased;		/* in this transaction */
+static dlist_head ready;		/* committed, not started */
 static dlist_head running;		/* requests out */
 static dlist_head finished;		/* outcome known, not recorded */
 static int	in_flight = 0;		/* in any of the lists, and not recorded */
+static int	nrunning = 0;
+static int	nanswered = 0;		/* answers since the last lease */
 static bool contended = false;	/* something waited for a caller's lock */
 
 /*
@@ -106,6 +113,7 @@ booking_dispatch_init(BookingHttpEngine *engine)
 	http_engine = engine;
 	booking_fresh_init();
 	dlist_init(&leased);
+	dlist_init(&ready);
 	dlist_init(&running);
 	dlist_init(&finished);
 }
@@ -118,12 +126,15 @@ booking_dispatch_init(BookingHttpEngine *engine)
 void
 booking_dispatch_lease(BookingCall *call)
 {
-	int			room = Min(booking_max_in_flight - in_flight, LEASE_LIMIT);
+	int			ahead = Min(nanswered, booking_max_in_flight / AHEAD_SHARE);
+	int			room = Min(booking_max_in_flight + ahead - in_flight, LEASE_LIMIT);
 	BookingDue *due;
 	int64	   *operation_ids;
 	int			found;
 	int			count = 0;
 
+	/* nothing is leased ahead of requests that get no answers */
+	nanswered = 0;
 	contended = false;
 	if (room <= 0)
 		return;
@@ -258,11 +269,23 @@ booking_dispatch_start(void)
 {
 	booking_fresh_commit();
 	while (!dlist_is_empty(&leased))
+		dlist_push_tail(&ready, dlist_pop_head_node(&leased));
+	start_ready();
+}
+
+/*
+ * Send what is ready, as far as there is room.
+ */
+static void
+start_ready(void)
+{
+	while (!dlist_is_empty(&ready) && nrunning < booking_max_in_flight)
 	{
 		BookingDispatch *dispatch = dlist_container(BookingDispatch, node,
-													dlist_pop_head_node(&leased));
+													dlist_pop_head_node(&ready));
 
 		dlist_push_tail(&running, &dispatch->node);
+		nrunning++;
 		booking_http_start(http_engine, &dispatch->request, &dispatch->auth,
 						   booking_http_limits(), dispatch->arena, on_answer, dispatch);
 	}
@@ -490,7 +513,7 @@ lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
 		booking_store_operation_drop(operation->operation_id, call->now);
 		return;
 	}
-	if (operation->tries >= booking_max_attempts && !unread(operation))
+	if (operation->tries >= booking_max_attempts && !booking_prepare_unread(operation))
 	{
 		booking_fresh_end(operation->operation_id);
 		booking_outcome_give_up(call, operation);
@@ -513,7 +536,7 @@ lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
 	dispatch->provider->start(&dispatch->task, &dispatch->request);
 	if (dispatch->request.method != NULL)
 	{
-		record_lease(lease, dispatch, work->batch);
+		booking_prepare_record(lease, dispatch, work->batch);
 		return;
 	}
 	/* nothing is to be asked: this is no attempt, and has its outcome */
@@ -540,8 +563,8 @@ may_send(BookingCall *call, const BookingLease *lease, BookingBatch *batch)
 			return true;
 
 		case BOOKING_FRESH_ASKED:
-			fill_change(operation, "checking",
-						&batch->changes[batch->nchanges++]);
+			booking_prepare_change(operation, "checking",
+								   &batch->changes[batch->nchanges++]);
 			break;
 
 		case BOOKING_FRESH_WAITS:
@@ -570,16 +593,6 @@ may_send(BookingCall *call, const BookingLease *lease, BookingBatch *batch)
 }
 
 /*
- * Has an operation been put off because its calendars could not be read?
- */
-static bool
-unread(const BookingOperation *operation)
-{
-	return operation->problem != NULL &&
-		strcmp(operation->problem, BOOKING_PROBLEM_UNREAD) == 0;
-}
-
-/*
  * Let go of the operation that was leased last.
  */
 static void
@@ -591,62 +604,6 @@ give_back_last(LeaseWork *work)
 	dlist_delete(&dispatch->node);
 	free_dispatch(dispatch);
 	work->nleased--;
-}
-
-/*
- * Put down that an operation is begun: its state, its exact bytes, a mark of
- * the attempt, and the state of its intent.
- */
-static void
-record_lease(const BookingLease *lease, BookingDispatch *dispatch,
-			 BookingBatch *batch)
-{
-	const BookingOperation *operation = &lease->operation;
-	BookingOperationChange change = {0};
-	BookingAttempt attempt = {operation->operation_id};
-	BookingIntentChange intent = {operation->intent_id};
-	bool		canceling = strcmp(lease->intent_state, "canceling") == 0;
-
-	fill_change(operation, dispatch->lookup ? "reconciling" : "sending", &change);
-	change.epoch += dispatch->lookup ? 0 : 1;
-	if (unread(operation))
-		change.tries = 0;
-	if (operation->body == NULL && dispatch->job.body != NULL)
-		change.body = (bytea *) cstring_to_text_with_len(dispatch->job.body,
-														 dispatch->job.body_len);
-	batch->changes[batch->nchanges++] = change;
-
-	attempt.epoch = dispatch->epoch = change.epoch;
-	attempt.phase = dispatch->lookup ? "lookup" : "send";
-	attempt.mark = "begun";
-	batch->attempts[batch->nattempts++] = attempt;
-
-	if (dispatch->lookup)
-		return;
-	intent.disposition = canceling ? "canceled" : "committed";
-	intent.state = canceling ? "canceling" : "creating";
-	intent.remote = "in_flight";
-	intent.detail = lease->detail;
-	batch->intents[batch->nintents++] = intent;
-}
-
-/*
- * A change of an operation's state that leaves all else as it is.
- */
-static void
-fill_change(const BookingOperation *operation, const char *state,
-			BookingOperationChange *change)
-{
-	memset(change, 0, sizeof(*change));
-	change->operation_id = operation->operation_id;
-	change->from = operation->state;
-	change->state = state;
-	change->next_at = operation->next_at;
-	change->epoch = operation->epoch;
-	change->tries = operation->tries;
-	change->uncertain = operation->uncertain;
-	change->problem = operation->problem;
-	change->message = operation->message;
 }
 
 /*
@@ -729,6 +686,9 @@ on_answer(void *arg, const BookingHttpResponse *response)
 	}
 	dlist_delete(&dispatch->node);
 	dlist_push_tail(&finished, &dispatch->node);
+	nrunning--;
+	nanswered++;
+	start_ready();
 }
 
 /*

@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "controller/credential.h"
 #include "controller/event.h"
+#include "controller/outcome.h"
 #include "controller/prepare.h"
 #include "controller/signin.h"
 #include "store/operation.h"
@@ -237,4 +238,70 @@ copy_text(BookingArena *arena, const char *string)
 	SET_VARSIZE(copy, VARHDRSZ + len);
 	memcpy(VARDATA(copy), string, len);
 	return copy;
+}
+
+/*
+ * Put down that an operation is begun: its state, its exact bytes, a mark of
+ * the attempt, and the state of its intent.
+ */
+void
+booking_prepare_record(const BookingLease *lease, BookingDispatch *dispatch,
+					   BookingBatch *batch)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingOperationChange change = {0};
+	BookingAttempt attempt = {operation->operation_id};
+	BookingIntentChange intent = {operation->intent_id};
+	bool		canceling = strcmp(lease->intent_state, "canceling") == 0;
+
+	booking_prepare_change(operation, dispatch->lookup ? "reconciling" : "sending", &change);
+	change.epoch += dispatch->lookup ? 0 : 1;
+	if (booking_prepare_unread(operation))
+		change.tries = 0;
+	if (operation->body == NULL && dispatch->job.body != NULL)
+		change.body = (bytea *) cstring_to_text_with_len(dispatch->job.body,
+														 dispatch->job.body_len);
+	batch->changes[batch->nchanges++] = change;
+
+	attempt.epoch = dispatch->epoch = change.epoch;
+	attempt.phase = dispatch->lookup ? "lookup" : "send";
+	attempt.mark = "begun";
+	batch->attempts[batch->nattempts++] = attempt;
+
+	if (dispatch->lookup)
+		return;
+	intent.disposition = canceling ? "canceled" : "committed";
+	intent.state = canceling ? "canceling" : "creating";
+	intent.remote = "in_flight";
+	intent.detail = lease->detail;
+	batch->intents[batch->nintents++] = intent;
+}
+
+/*
+ * A change of an operation's state that leaves all else as it is.
+ */
+void
+booking_prepare_change(const BookingOperation *operation, const char *state,
+					   BookingOperationChange *change)
+{
+	memset(change, 0, sizeof(*change));
+	change->operation_id = operation->operation_id;
+	change->from = operation->state;
+	change->state = state;
+	change->next_at = operation->next_at;
+	change->epoch = operation->epoch;
+	change->tries = operation->tries;
+	change->uncertain = operation->uncertain;
+	change->problem = operation->problem;
+	change->message = operation->message;
+}
+
+/*
+ * Has an operation been put off because its calendars could not be read?
+ */
+bool
+booking_prepare_unread(const BookingOperation *operation)
+{
+	return operation->problem != NULL &&
+		strcmp(operation->problem, BOOKING_PROBLEM_UNREAD) == 0;
 }

@@ -15,7 +15,7 @@
 #	busy	503
 #
 # Each request is a line "METHOD PATH" in FOLDER/requests, written before the
-# answer.
+# answer.  FOLDER/most has the most requests that were served at one time.
 
 import hashlib
 import http.server
@@ -26,6 +26,7 @@ from xml.sax.saxutils import escape
 folder = sys.argv[1]
 lock = threading.Lock()
 stored = {}
+served = most = 0
 never = threading.Event()
 
 
@@ -52,14 +53,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.store(body)
         with lock, open(f"{folder}/requests", "a") as file:
             file.write(f"{self.command} {self.path}\n")
+        self.count(1)
         if behaviour in ("hang", "swallow"):
             never.wait()
+        self.count(-1)
         if behaviour == "deny":
             self.answer(401, WWW_Authenticate='Basic realm="x"')
         elif behaviour == "busy":
             self.answer(503)
         else:
             self.reply()
+
+    # One request more, or less, is being served.
+    def count(self, change):
+        global served, most
+        with lock:
+            served += change
+            if served > most:
+                most = served
+                with open(f"{folder}/most", "w") as file:
+                    file.write(f"{most}\n")
 
     # The effect of a request; reply() then tells it.
     def store(self, body):
