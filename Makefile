@@ -35,7 +35,7 @@ endif
 # function itself no visibility.
 export_list = booking.map
 SHLIB_LINK += -Wl,--version-script=$(export_list)
-EXTRA_CLEAN = $(export_list)
+EXTRA_CLEAN = $(export_list) bookingd/bookingd $(wildcard bookingd/*.o)
 
 # The HTTP engine.
 SHLIB_LINK += -lcurl
@@ -81,6 +81,39 @@ $(export_list): $(booking_sources) Makefile
 	  echo 'local: *; };'; } >$@
 
 $(shlib): $(export_list)
+
+# bookingd, the program that receives webhooks, where libmicrohttpd is there.  A
+# server without it builds the extension alone; MICROHTTPD=yes insists.
+MICROHTTPD ?= $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes)
+bookingd_sources := $(sort $(wildcard bookingd/*.c))
+bookingd_objects := $(bookingd_sources:.c=.o)
+booking_version = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" booking.control)
+
+ifneq (,$(PGXS))
+ifeq (yes,$(MICROHTTPD))
+$(bookingd_objects): override CPPFLAGS := -I$(srcdir) -I$(libpq_srcdir) $(CPPFLAGS) \
+	-DBOOKING_VERSION='"$(booking_version)"' $(shell pkg-config --cflags libmicrohttpd)
+$(bookingd_objects): $(wildcard bookingd/*.h) Makefile booking.control
+
+bookingd/bookingd: $(bookingd_objects)
+	$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDFLAGS_EX) -L$(pkglibdir) $(libpq_pgport) \
+		$(shell pkg-config --libs libmicrohttpd) -o $@
+
+all: bookingd/bookingd
+
+install: install-bookingd
+uninstall: uninstall-bookingd
+.PHONY: install-bookingd uninstall-bookingd
+
+install-bookingd: bookingd/bookingd
+	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_PROGRAM) bookingd/bookingd '$(DESTDIR)$(bindir)/bookingd'
+	$(INSTALL_DATA) $(srcdir)/bookingd/bookingd.1 '$(DESTDIR)$(mandir)/man1/bookingd.1'
+
+uninstall-bookingd:
+	rm -f '$(DESTDIR)$(bindir)/bookingd' '$(DESTDIR)$(mandir)/man1/bookingd.1'
+endif
+endif
 
 # Everything below works in a temporary copy and leaves the checkout clean.
 

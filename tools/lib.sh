@@ -98,7 +98,8 @@ copy_tree()
 {
 	mkdir -p "$1"
 	tar -C "$topdir" -cf - --exclude=./.git --exclude='*.o' --exclude='*.so' \
-		--exclude='*.bc' --exclude=./booking.map --exclude=./results \
+		--exclude='*.bc' --exclude=./booking.map --exclude=./bookingd/bookingd \
+		--exclude=./results \
 		--exclude=./output_iso --exclude=./tmp_check . | tar -C "$1" -xf -
 	if [ "$(id -u)" -eq 0 ]; then
 		chown -R postgres: "$1"

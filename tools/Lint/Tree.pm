@@ -13,7 +13,7 @@ use File::Find;
 my $not_ours = qr{
 	^(?:\.git|results|output_iso|tmp_check|log)(?:/|$)
 	| \.(?:o|so|bc|zip|log)$
-	| ^booking\.map$
+	| ^booking\.map$ | ^bookingd/bookingd$
 	| ^regression\.(?:diffs|out)$
 }x;
 
