@@ -148,7 +148,8 @@ is($daemon->metric('bookingd_requests_total{status="404",verdict="refused_path"}
 is( $daemon->metric('bookingd_answer_seconds_count'),
 	$daemon->metric('bookingd_answer_seconds_bucket{le="+Inf"}'),
 	'the histogram is complete');
-is($daemon->metric('bookingd_pool_connections{state="idle"}'), 8, 'the pool is idle');
+wait_until('the whole pool is idle',
+	sub { return $daemon->metric('bookingd_pool_connections{state="idle"}') == 8; });
 is($daemon->metric('bookingd_database_metrics'), 0, 'the database tells none');
 
 # Every line is one that a parser of the format accepts.

@@ -14,7 +14,6 @@ use Digest::SHA 'hmac_sha256';
 use File::Basename;
 use IO::Select;
 use IO::Socket::INET;
-use IPC::Run ();
 use MIME::Base64;
 use POSIX ();
 use PostgreSQL::Test::Utils;
@@ -122,16 +121,19 @@ sub start
 	my $self = bless { log => $log, node => $node }, $class;
 	my $connection = $opt{dbname} // $node->connstr('postgres');
 
-	$self->{process} = IPC::Run::start(
-		[
-			$opt{program} // program(),
+	$self->{pid} = fork() // croak "could not fork: $!";
+	if ($self->{pid} == 0)
+	{
+		open STDIN, '<', '/dev/null' or POSIX::_exit(126);
+		open STDOUT, '>', "$log.out" or POSIX::_exit(126);
+		open STDERR, '>', $log or POSIX::_exit(126);
+		exec($opt{program} // program(),
 			"--dbname=$connection",
 			'--listen=127.0.0.1:' . ($opt{port} // 0),
 			'--metrics-listen=127.0.0.1:0',
-			@{ $opt{args} // [] }
-		],
-		'<', \undef, '>', "$log.out", '2>', $log);
-	$self->{pid} = $self->{process}->{KIDS}[0]{PID};
+			@{ $opt{args} // [] })
+		  or POSIX::_exit(127);
+	}
 	$running{ $self->{pid} } = 1;
 	wait_until(
 		'bookingd listens',
@@ -178,10 +180,16 @@ sub wait_end
 {
 	my ($self) = @_;
 
-	wait_until('bookingd ends', sub { return !$self->{process}->pumpable; });
-	$self->{process}->finish;
+	my $status;
+
+	wait_until(
+		'bookingd ends',
+		sub {
+			return 0 if waitpid($self->{pid}, POSIX::WNOHANG) != $self->{pid};
+			$status = $?;
+			return 1;
+		});
 	delete $running{ $self->{pid} };
-	my $status = $self->{process}->full_result(0);
 	return $status & 127 ? -($status & 127) : $status >> 8;
 }
 
