@@ -329,7 +329,8 @@ pool_lost(PoolConn *conn, const char *why)
 	else
 	{
 		pool->stats.failures++;
-		log_warning("could not connect to the database: %s", why);
+		if (conn->failures < LOG_FIRST || conn->failures % LOG_EVERY == 0)
+			log_warning("could not connect to the database: %s", why);
 	}
 	close_conn(conn);
 	conn->job = NULL;

@@ -15,7 +15,11 @@
 
 /* first and longest pause between attempts to connect */
 #define RETRY_FIRST (CLOCK_SECOND / 10)
-#define RETRY_MAX (CLOCK_SECOND * 5)
+#define RETRY_MAX CLOCK_SECOND
+
+/* attempts that are logged: the first few, then one in so many */
+#define LOG_FIRST 5
+#define LOG_EVERY 60
 
 typedef enum ConnState
 {

@@ -55,7 +55,7 @@ text_source_of(const char *uri, const char *prefix)
 		*end++ = (char) byte;
 	}
 	*end = '\0';
-	if (pg_encoding_verifymbstr(PG_UTF8, source, (int) (end - source)) != end - source)
+	if (!text_is_valid(source))
 	{
 		pg_free(source);
 		return NULL;
@@ -73,6 +73,17 @@ text_query_of(const char *uri)
 	const char *mark = strchr(uri, '?');
 
 	return mark ? mark + 1 : NULL;
+}
+
+/*
+ * Can a text of the database hold this, as it was sent?
+ */
+bool
+text_is_valid(const char *value)
+{
+	int			len = (int) strlen(value);
+
+	return pg_encoding_verifymbstr(PG_UTF8, value, len) == len;
 }
 
 /*

@@ -81,6 +81,7 @@ static const char *
 find_refusal(Request *request, Delivery *delivery, int *status)
 {
 	Bookingd   *self = request->front->config.owner;
+	const char *query = text_query_of(request->uri);
 	const char *reason;
 
 	delivery->source = text_source_of(request->uri, PREFIX);
@@ -90,7 +91,7 @@ find_refusal(Request *request, Delivery *delivery, int *status)
 
 	*status = 405;
 	if (strcmp(request->method, "POST") != 0 &&
-		(strcmp(request->method, "GET") != 0 || !text_query_of(request->uri)))
+		(strcmp(request->method, "GET") != 0 || !query))
 		return "refused_method";
 
 	appendPQExpBufferChar(&delivery->headers, '[');
@@ -100,7 +101,7 @@ find_refusal(Request *request, Delivery *delivery, int *status)
 	if (delivery->nheaders > self->options.max_headers)
 		return "refused_headers";
 	*status = 400;
-	if (delivery->malformed)
+	if (delivery->malformed || (query && !text_is_valid(query)))
 		return "refused_malformed";
 
 	reason = check_length(request, status);

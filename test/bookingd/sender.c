@@ -13,8 +13,9 @@
  * made anew when they end.  A request that finds no connection free waits, and
  * goes on counting.  Nothing is sent twice.
  *
- * Prints a line for each request: status, or 0 without an answer, then when it
- * was due and how long it took, in microseconds from the start.
+ * Prints its start on the monotonic clock in seconds, then a line for each
+ * request: status, or 0 without an answer, when it was due and how long it took,
+ * in microseconds from the start.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -325,6 +326,8 @@ main(int argc, char **argv)
 	for (int i = 0; i < nlinks; i++)
 		links[i].fd = -1;
 	began = now();
+	printf("%.6f\n", began / 1e6);
+	fflush(stdout);
 	run();
 	for (size_t i = 0; i < njobs; i++)
 		printf("%d %lld %lld\n", jobs[i].status, (long long) jobs[i].due,

@@ -128,6 +128,7 @@ refuses('an encoded slash', 404, Booking::Daemon::request('POST', '/webhooks/a%2
 refuses('an encoded zero byte', 404, Booking::Daemon::request('POST', '/webhooks/a%00b', 'x'));
 refuses('half an encoding', 404, Booking::Daemon::request('POST', '/webhooks/a%4', 'x'));
 refuses('no UTF-8', 404, Booking::Daemon::request('POST', '/webhooks/a%ff', 'x'));
+refuses('a query that is no UTF-8', 400, Booking::Daemon::request('POST', "/webhooks/s?a=\xff", 'x'));
 refuses('a long source', 404, Booking::Daemon::request('POST', '/webhooks/' . 'a' x 201, 'x'));
 refuses('GET without a query', 405, "GET /webhooks/s HTTP/1.1\r\nHost: h\r\n\r\n");
 refuses('PUT', 405, Booking::Daemon::request('PUT', '/webhooks/s', 'x'));
