@@ -82,15 +82,14 @@ $(export_list): $(booking_sources) Makefile
 
 $(shlib): $(export_list)
 
-# bookingd, the program that receives webhooks, where libmicrohttpd is there.  A
-# server without it builds the extension alone; MICROHTTPD=yes insists.
+# bookingd, the program that receives webhooks, is built where libmicrohttpd is;
+# MICROHTTPD=yes insists, MICROHTTPD=no leaves it out.
 MICROHTTPD ?= $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes)
 bookingd_sources := $(sort $(wildcard bookingd/*.c))
 bookingd_objects := $(bookingd_sources:.c=.o)
 booking_version = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" booking.control)
 
-ifneq (,$(PGXS))
-ifeq (yes,$(MICROHTTPD))
+ifneq (,$(and $(PGXS),$(bookingd_sources),$(filter yes,$(MICROHTTPD))))
 $(bookingd_objects): override CPPFLAGS := -I$(srcdir) -I$(libpq_srcdir) $(CPPFLAGS) \
 	-DBOOKING_VERSION='"$(booking_version)"' $(shell pkg-config --cflags libmicrohttpd)
 $(bookingd_objects): $(wildcard bookingd/*.h) Makefile booking.control
@@ -112,7 +111,6 @@ install-bookingd: bookingd/bookingd
 
 uninstall-bookingd:
 	rm -f '$(DESTDIR)$(bindir)/bookingd' '$(DESTDIR)$(mandir)/man1/bookingd.1'
-endif
 endif
 
 # Everything below works in a temporary copy and leaves the checkout clean.

@@ -118,7 +118,8 @@ main(int argc, char **argv)
 static void
 raise_file_limit(const Options *options)
 {
-	rlim_t		wanted = options->max_connections + options->pool + ADMIN_CONNECTIONS + OTHER_FILES;
+	rlim_t		wanted = options->max_connections + options->pool +
+		ADMIN_CONNECTIONS + OTHER_FILES;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)

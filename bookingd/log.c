@@ -27,7 +27,7 @@
 #define LOG_LINE 1024
 
 static void write_line(const char *level, const char *fmt, va_list args)
-			pg_attribute_printf(2, 0);
+			__attribute__((format(printf, 2, 0)));
 
 /*
  * Write one line with one system call, so that lines of several processes on

@@ -11,8 +11,8 @@
 #ifndef BOOKINGD_LOG_H
 #define BOOKINGD_LOG_H
 
-extern void log_info(const char *fmt,...) pg_attribute_printf(1, 2);
-extern void log_warning(const char *fmt,...) pg_attribute_printf(1, 2);
-extern void log_error(const char *fmt,...) pg_attribute_printf(1, 2);
+extern void log_info(const char *fmt,...) __attribute__((format(printf, 1, 2)));
+extern void log_warning(const char *fmt,...) __attribute__((format(printf, 1, 2)));
+extern void log_error(const char *fmt,...) __attribute__((format(printf, 1, 2)));
 
 #endif							/* BOOKINGD_LOG_H */

@@ -164,7 +164,8 @@ static void
 push(Link *link)
 {
 	Job		   *job = link->job;
-	ssize_t		sent = send(link->fd, job->bytes + link->sent, job->len - link->sent, MSG_NOSIGNAL);
+	ssize_t		sent = send(link->fd, job->bytes + link->sent,
+							job->len - link->sent, MSG_NOSIGNAL);
 
 	if (sent < 0 && errno != EAGAIN && errno != ENOTCONN)
 	{

@@ -13,6 +13,7 @@ use lib "$FindBin::RealBin/lib";
 
 use Booking;
 use Booking::Daemon;
+use File::Basename;
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -202,6 +203,16 @@ command_fails_like([ Booking::Daemon::program(), '--max-body=65MB' ], qr/--max-m
 	'limits that contradict each other');
 command_fails_like([ Booking::Daemon::program(), '--listen=nowhere' ], qr/HOST:PORT/,
 	'an address without a port');
+my ($help) = run_command([ Booking::Daemon::program(), '--help' ]);
+my @options = $help =~ /^ .*?(--[a-z-]+)/mg;
+cmp_ok(scalar @options, '>=', 19, 'the help names options');
+for my $page ("$FindBin::RealBin/../../doc/bookingd.md", "$FindBin::RealBin/../../bookingd/bookingd.1")
+{
+	my $text = slurp_file($page) =~ s/\\-/-/gr;
+	is_deeply([ grep { $text !~ /\Q$_\E\b/ } @options, ],
+		[ grep { $page =~ /md$/ && /--(?:help|version)/ } @options ],
+		(basename($page)) . ' describes all of them');
+}
 my ($out, $err) = run_command([ Booking::Daemon::program(), '--dbname=password=geheim dbname' ]);
 like($err, qr/connection string is invalid/, 'a broken connection string');
 unlike($err, qr/geheim/, 'is not quoted');

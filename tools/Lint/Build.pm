@@ -86,6 +86,7 @@ sub compile
 	my ($tree, $compiler) = @_;
 	my $config = pg_config();
 	chomp(my $include = `$config --includedir-server`);
+	chomp(my $client = `$config --includedir`);
 	my @libraries = split ' ', `pkg-config --cflags libical libxml-2.0`;
 
 	return "$config finds no server headers; install postgresql-server-dev-15."
@@ -94,8 +95,9 @@ sub compile
 		run(
 			folder($tree), $compiler, @warnings,
 			$compiler eq 'gcc' ? qw(-O2 -fPIC -c -o /dev/null) : '-fsyntax-only',
-			'-D_GNU_SOURCE', '-Isrc', '-isystem', $include, @libraries, $_)
-	} $tree->paths(qr{^src/.*\.c$});
+			'-D_GNU_SOURCE', '-DBOOKING_VERSION="0"', '-Isrc', '-I.', '-isystem', $include,
+			'-isystem', "$client/internal", '-isystem', $client, @libraries, $_)
+	} $tree->paths(qr{^(?:src|bookingd)/.*\.c$});
 }
 
 sub exports

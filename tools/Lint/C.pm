@@ -61,7 +61,7 @@ sub function_comment
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.[ch]$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.[ch]$}))
 	{
 		my $text = $tree->text($path);
 
@@ -84,7 +84,7 @@ sub function_length
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.[ch]$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.[ch]$}))
 	{
 		for my $function (Lint::Source::functions($tree->text($path)))
 		{
@@ -135,7 +135,7 @@ sub banned_calls
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.[ch]$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.[ch]$}))
 	{
 		my ($code) = Lint::Source::parts($tree->text($path));
 
@@ -170,7 +170,7 @@ sub postgres_first
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.c$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.c$}))
 	{
 		my (undef, $plain) = Lint::Source::parts($tree->text($path));
 		my ($first) = $plain =~ /^#include\s+(\S+)/m;

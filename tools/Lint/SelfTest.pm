@@ -106,6 +106,7 @@ my %samples = (
 		},
 		bad => [
 			{ 'src/a.c' => "static int\nf(void)\n{\n}\n" },
+			{ 'bookingd/a.c' => "static int\nf(void)\n{\n}\n" },
 			{ 'src/a.c' => "/* far */\n\nstatic int\nf(int a,\n  int b)\n{\n}\n" },
 		],
 	},
@@ -394,6 +395,7 @@ my %samples = (
 		good => { 'src/a.c' => $module },
 		bad => [
 			{ 'src/a.c' => "$module\nstatic int unused;\n" },
+			{ 'bookingd/a.c' => "#include \"postgres_fe.h\"\nstatic int unused;\n" },
 			{
 				'src/a.c' => $module
 				  =~ s/PG_RETURN_NULL/int x; if (PG_NARGS() > 0) x = 1; if (x) PG_RETURN_NULL/r

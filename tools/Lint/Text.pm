@@ -47,7 +47,7 @@ sub rules
 		},
 		{
 			name => 'banner',
-			what => 'each file of src says what it is and where it is',
+			what => 'each file of src and bookingd says what it is and where it is',
 			check => \&banner,
 		},
 	);
@@ -117,7 +117,7 @@ sub indent
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.[ch]$|^sql/|^tools/lint$|\.p[lm]$|^test/.*\.c$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.[ch]$|^sql/|^tools/lint$|\.p[lm]$|^test/.*\.c$}))
 	{
 		my $is_c = $path =~ /\.[ch]$/;
 		my $is_perl = $path =~ /\.p[lm]$|lint$/;
@@ -146,7 +146,7 @@ sub banner
 	my ($tree) = @_;
 	my @problems;
 
-	for my $path ($tree->paths(qr{^src/.*\.[ch]$}))
+	for my $path ($tree->paths(qr{^(?:src|bookingd)/.*\.[ch]$}))
 	{
 		my ($name) = $path =~ m{([^/]+)$};
 
