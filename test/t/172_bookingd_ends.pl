@@ -176,6 +176,17 @@ wait_until('new sessions serve', sub { return $daemon->post('/webhooks/s', 'thaw
 kill 'CONT', @frozen;
 is($daemon->stop, 0, 'it ends with 0');
 
+# An answer may take longer than a request may: connections that do nothing come
+# and are ended meanwhile, one after the other.
+$daemon = Booking::Daemon->start($node, args => [ @standin, '--request-timeout=1' ]);
+hold();
+@waiting = start_waiting($daemon, 1, 'patient');
+is(Booking::Daemon::read_answer($daemon->connect)->{status}, 0, 'a connection that does nothing is ended')
+  for 1 .. 4;
+release();
+is(Booking::Daemon::read_answer($waiting[0])->{status}, 200, 'a delivery waits longer than that');
+is($daemon->stop, 0, 'it ends with 0');
+
 # The database goes and comes.
 $daemon = Booking::Daemon->start($node, args => [@standin]);
 hold();
