@@ -187,14 +187,15 @@ front_drain(Front *front)
 }
 
 /*
- * Take a listener down.  No request may be suspended.
+ * Take a listener down, if it was started.  No request may be suspended.
  */
 void
 front_stop(Front *front)
 {
+	if (!front->daemon)
+		return;
 	loop_forget(front->loop, &front->source);
-	if (front->daemon)
-		MHD_stop_daemon(front->daemon);
+	MHD_stop_daemon(front->daemon);
 	front->daemon = NULL;
 }
 

@@ -14,6 +14,7 @@ use lib "$FindBin::RealBin/lib";
 use Booking;
 use Booking::Daemon;
 use File::Basename;
+use IPC::Run ();
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -190,6 +191,31 @@ is_deeply(
 	[ grep { !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[\d+\] (?:LOG|WARNING|ERROR):  \S/ }
 		  split /\n/, $daemon->log ],
 	[], 'none has another');
+
+# Without metrics, and where somebody listens already.
+$daemon = Booking::Daemon->start($node, args => [ @standin, '--metrics-listen=off' ]);
+wait_until('it serves without metrics',
+	sub { return $daemon->post('/webhooks/s', 'x')->{status} == 200; });
+for my $option ('--listen', '--metrics-listen')
+{
+	command_exit_is_with(1, qr/could not listen on "127\.0\.0\.1:$daemon->{port}"/,
+		"$option where somebody listens",
+		'--listen=127.0.0.1:0', '--metrics-listen=off', "$option=127.0.0.1:$daemon->{port}");
+}
+is($daemon->stop, 0, 'it ends with 0');
+
+# Assert how the program ends and what it says.
+sub command_exit_is_with
+{
+	my ($status, $says, $name, @options) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($out, $err) = ('', '');
+
+	IPC::Run::run([ Booking::Daemon::program(), @options ], '<', \undef, '>', \$out, '2>', \$err);
+	is($?, $status << 8, "$name: exit status $status");
+	like($err, $says, "$name: says why");
+	return;
+}
 
 # The command line.
 program_help_ok(Booking::Daemon::program());

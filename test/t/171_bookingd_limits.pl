@@ -229,6 +229,15 @@ figure('memory of bookingd at most, after all of it (kB)', $peak);
 cmp_ok($peak, '<', 65536, 'memory is bounded');
 is($daemon->stop, 0, 'it ends with 0');
 
+# When all connections are taken, a sender waits until one is given back.
+$daemon = Booking::Daemon->start($node,
+	args => [ @standin, qw(--max-connections=4 --request-timeout=1) ]);
+my @takers = map { $daemon->connect } 1 .. 4;
+wait_until('all connections are taken', sub { return $daemon->metric('bookingd_connections') == 4; });
+still_works($daemon, 'after others gave up their connections');
+is(scalar(grep { Booking::Daemon::read_answer($_)->{status} == 0 } @takers), 4, 'those who did nothing are gone');
+is($daemon->stop, 0, 'it ends with 0');
+
 # Rates are for each source.
 $daemon = Booking::Daemon->start($node, args => [ @standin, qw(--rate=1 --burst=3) ]);
 my @statuses = map { $daemon->post('/webhooks/busy', 'x') } 1 .. 8;

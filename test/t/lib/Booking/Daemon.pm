@@ -143,9 +143,10 @@ sub start
 			croak "bookingd did not start: $text" if $text =~ / ERROR: .*listen/;
 			($self->{port}) = $text =~ /listening for webhooks .* port (\d+)/;
 			($self->{admin}) = $text =~ /listening for metrics .* port (\d+)/;
-			return $self->{port} && $self->{admin};
+			return $self->{port}
+			  && ($self->{admin} || grep { $_ eq '--metrics-listen=off' } @{ $opt{args} // [] });
 		});
-	$self->wait_ready if $opt{wait} // 1;
+	$self->wait_ready if $self->{admin} && ($opt{wait} // 1);
 	return $self;
 }
 
