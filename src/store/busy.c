@@ -18,6 +18,7 @@
 
 #include "compat.h"
 #include "store/busy.h"
+#include "store/cache.h"
 #include "store/plan.h"
 
 /* how the events of an account's calendars count */
@@ -44,7 +45,79 @@
 #define EVENT_BOUNDS \
 	"coalesce(lower(e.during), '-infinity'), coalesce(upper(e.during), 'infinity')"
 
+/* a tenant's resources that have calendars, as cached; all of them if few */
+#define FEW_SHOWN 1000
+
+typedef struct Shown
+{
+	bool		complete;		/* these are all */
+	int			count;
+	text	   *resources[FLEXIBLE_ARRAY_MEMBER];	/* in their order */
+} Shown;
+
+static const Shown *resources_shown(text *tenant);
 static void bind_scope(const BookingBusyScope *scope, Datum *values);
+
+/*
+ * May a resource have calendars whose events count?  Most have none, and this
+ * answers for all of a tenant's with one reading.
+ */
+bool
+booking_store_may_be_busy(text *tenant, text *resource)
+{
+	const Shown *shown = resources_shown(tenant);
+	int			low = 0;
+	int			high = shown->count;
+
+	if (!shown->complete)
+		return true;
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = booking_text_compare(shown->resources[middle], resource);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/*
+ * The resources of a tenant that have any calendar, or that they are too many
+ * to be kept together.
+ */
+static const Shown *
+resources_shown(text *tenant)
+{
+	static BookingPlan plan = {
+		"SELECT DISTINCT c.resource FROM booking.calendar c"
+		" WHERE c.tenant = $1 AND c.resource IS NOT NULL"
+		" ORDER BY c.resource",
+		{TEXTOID}
+	};
+	BookingCacheKey key = {BOOKING_CACHE_SHOWN, {tenant}};
+	Shown	   *known;
+	Datum		values[1];
+	int			count;
+
+	if (booking_cache_find(&key, (void **) &known))
+		return known;
+
+	values[0] = PointerGetDatum(tenant);
+	count = (int) booking_plan_run(&plan, values, NULL, FEW_SHOWN + 1);
+	known = booking_cache_alloc(offsetof(Shown, resources) +
+								count * sizeof(text *));
+	known->complete = count <= FEW_SHOWN;
+	for (int i = 0; known->complete && i < count; i++)
+		known->resources[known->count++] =
+			booking_cache_text(DatumGetTextPP(booking_plan_column(i, 1, NULL)));
+	booking_cache_add(&key, known);
+	return known;
+}
 
 /*
  * Calendars whose events count for a resource, by number.

@@ -44,6 +44,7 @@ typedef struct BookingRelevantCalendar
 	int64		watermark;
 } BookingRelevantCalendar;
 
+extern bool booking_store_may_be_busy(text *tenant, text *resource);
 extern BookingBusyCalendar *booking_store_busy_calendars(text *tenant,
 														 text *resource,
 														 int *count);

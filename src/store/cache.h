@@ -20,7 +20,8 @@ typedef enum BookingCacheKind
 	BOOKING_CACHE_PERMISSION = 'p', /* tenant, principal, resource */
 	BOOKING_CACHE_FOUR_EYES = 'f',	/* tenant */
 	BOOKING_CACHE_BINDING = 'b',	/* tenant */
-	BOOKING_CACHE_DOWNSTREAM = 'd' /* tenant */
+	BOOKING_CACHE_DOWNSTREAM = 'd', /* tenant */
+	BOOKING_CACHE_SHOWN = 's'	/* tenant */
 } BookingCacheKind;
 
 typedef struct BookingCacheKey

@@ -17,17 +17,26 @@
 #include "store/busy.h"
 #include "store/cache.h"
 #include "store/plan.h"
+#include "store/row.h"
 #include "store/store.h"
 
+/* the columns of booking.resource, counted from 0 */
+enum
+{
+	RESOURCE_ID, TENANT, RESOURCE, CAPACITY, TIME_ZONE, BUFFER_BEFORE,
+	BUFFER_AFTER, VERSION, OVERRIDES, CALENDAR, RESOURCE_NCOLUMNS
+};
+
 #define RESOURCE_COLUMNS \
-	"r.resource_id, r.capacity, r.buffer_before, r.buffer_after, r.version," \
-	" r.overrides, r.calendar"
+	"resource_id, tenant, resource, capacity, time_zone, buffer_before, " \
+	"buffer_after, version, overrides, calendar"
 
 static BookingResource *resource_to_cache(text *tenant,
 										  const BookingResource *fresh);
 static void resource_from_cache(const BookingResource *known, text *name,
 								BookingResource *resource);
-static void resource_from_row(uint64 row, BookingResource *resource);
+static void resource_from_columns(const Datum *values, const bool *nulls,
+								  BookingResource *resource);
 static int64 interval_microseconds(Datum interval);
 static Datum microseconds_interval(int64 microseconds);
 
@@ -67,11 +76,12 @@ static BookingResource *
 resource_to_cache(text *tenant, const BookingResource *fresh)
 {
 	BookingResource *known = booking_cache_alloc(sizeof(BookingResource));
-	BookingBusyCalendar *busy;
+	BookingBusyCalendar *busy = NULL;
 
 	*known = *fresh;
 	known->calendar = booking_cache_text(fresh->calendar);
-	busy = booking_store_busy_calendars(tenant, fresh->name, &known->nbusy);
+	if (booking_store_may_be_busy(tenant, fresh->name))
+		busy = booking_store_busy_calendars(tenant, fresh->name, &known->nbusy);
 	if (known->nbusy > 0)
 		known->busy = booking_cache_alloc(sizeof(BookingBusyCalendar) * known->nbusy);
 	for (int i = 0; i < known->nbusy; i++)
@@ -242,23 +252,27 @@ bool
 booking_store_resource_lookup(text *tenant, text *resource,
 							  BookingResource *found, text **time_zone)
 {
-	static BookingPlan plan = {
-		"SELECT " RESOURCE_COLUMNS ", r.time_zone"
-		"  FROM booking.resource r"
-		" WHERE r.tenant = $1 AND r.resource = $2",
-		{TEXTOID, TEXTOID}
+	static BookingSearch search = {
+		{
+			"SELECT " RESOURCE_COLUMNS " FROM booking.resource"
+			" WHERE tenant = $1 AND resource = $2",
+			{TEXTOID, TEXTOID}
+		},
+		"resource", RESOURCE_COLUMNS, "resource_name_key", "tenant, resource"
 	};
-	Datum		values[2];
+	Datum		keys[2];
+	Datum		values[RESOURCE_NCOLUMNS];
+	bool		nulls[RESOURCE_NCOLUMNS];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(resource);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	keys[0] = PointerGetDatum(tenant);
+	keys[1] = PointerGetDatum(resource);
+	if (!booking_row_search(&search, keys, values, nulls))
 		return false;
 	memset(found, 0, sizeof(*found));
 	found->name = resource;
-	resource_from_row(0, found);
+	resource_from_columns(values, nulls, found);
 	if (time_zone != NULL)
-		*time_zone = DatumGetTextPP(booking_plan_column(0, 8, NULL));
+		*time_zone = DatumGetTextPP(values[TIME_ZONE]);
 	return true;
 }
 
@@ -326,22 +340,19 @@ booking_store_tenant_put(text *tenant, const bool *four_eyes)
 }
 
 /*
- * Fill a struct from a row whose columns begin with RESOURCE_COLUMNS.
+ * Fill a struct from a row.
  */
 static void
-resource_from_row(uint64 row, BookingResource *resource)
+resource_from_columns(const Datum *values, const bool *nulls,
+					  BookingResource *resource)
 {
-	bool		isnull;
-	Datum		calendar;
-
-	resource->resource_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
-	resource->capacity = DatumGetInt32(booking_plan_column(row, 2, NULL));
-	resource->buffer_before = interval_microseconds(booking_plan_column(row, 3, NULL));
-	resource->buffer_after = interval_microseconds(booking_plan_column(row, 4, NULL));
-	resource->version = DatumGetInt64(booking_plan_column(row, 5, NULL));
-	resource->overrides = DatumGetBool(booking_plan_column(row, 6, NULL));
-	calendar = booking_plan_column(row, 7, &isnull);
-	resource->calendar = isnull ? NULL : DatumGetTextPP(calendar);
+	resource->resource_id = DatumGetInt64(values[RESOURCE_ID]);
+	resource->capacity = DatumGetInt32(values[CAPACITY]);
+	resource->buffer_before = interval_microseconds(values[BUFFER_BEFORE]);
+	resource->buffer_after = interval_microseconds(values[BUFFER_AFTER]);
+	resource->version = DatumGetInt64(values[VERSION]);
+	resource->overrides = DatumGetBool(values[OVERRIDES]);
+	resource->calendar = nulls[CALENDAR] ? NULL : DatumGetTextPP(values[CALENDAR]);
 }
 
 /*
