@@ -24,7 +24,6 @@
 #include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
@@ -41,6 +40,7 @@
 #include "provider/provider.h"
 #include "provider/report.h"
 #include "store/account.h"
+#include "store/plan.h"
 
 PG_FUNCTION_INFO_V1(booking_account_check);
 
@@ -162,9 +162,7 @@ wait_step(CheckWait *wait)
 
 	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	level = booking_plan_pin();
 	booking_call_become_owner(&call);
 	if (wait->check_id == 0)
 	{
@@ -186,7 +184,7 @@ wait_step(CheckWait *wait)
 		memcpy(wait->findings, findings, VARSIZE(findings));
 	}
 	SetUserIdAndSecContext(call.saved_user, call.saved_context);
-	AtEOXact_GUC(true, level);
+	booking_plan_unpin(level);
 	SPI_commit();
 	SPI_finish();
 	return answered;

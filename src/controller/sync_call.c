@@ -23,7 +23,6 @@
 #include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/wait_event.h"
@@ -35,6 +34,7 @@
 #include "ledger/lock.h"
 #include "ledger/wake.h"
 #include "store/cursor.h"
+#include "store/plan.h"
 
 PG_FUNCTION_INFO_V1(booking_sync);
 PG_FUNCTION_INFO_V1(booking_sync_wait);
@@ -156,9 +156,7 @@ wait_step(SyncWait *wait, MemoryContext context)
 
 	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	level = booking_plan_pin();
 	booking_call_become_owner(&call);
 	if (wait->request_id == 0)
 	{
@@ -183,7 +181,7 @@ wait_step(SyncWait *wait, MemoryContext context)
 		demand_worker(wait);
 	}
 	SetUserIdAndSecContext(call.saved_user, call.saved_context);
-	AtEOXact_GUC(true, level);
+	booking_plan_unpin(level);
 	SPI_commit();
 	SPI_finish();
 	return result != NULL;

@@ -33,6 +33,7 @@
 #include "ledger/call.h"
 #include "ledger/detail.h"
 #include "store/extension.h"
+#include "store/plan.h"
 
 static void compare_again(Datum arg, int cacheid, uint32 hashvalue);
 
@@ -57,6 +58,7 @@ booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo, bool writes)
 	}
 
 	call->fcinfo = fcinfo;
+	call->pinned = 0;
 	call->caller_context = CurrentMemoryContext;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -81,6 +83,17 @@ booking_call_become_owner(BookingCall *call)
 }
 
 /*
+ * Several statements are to come: pin what they depend on once for all, where
+ * the SQL function does not.
+ */
+void
+booking_call_pin(BookingCall *call)
+{
+	if (call->pinned == 0)
+		call->pinned = booking_plan_pin();
+}
+
+/*
  * End the call.  Everything allocated since its beginning is gone, but for
  * what booking_call_return_row() made.
  */
@@ -90,6 +103,7 @@ booking_call_end(BookingCall *call)
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	SetUserIdAndSecContext(call->saved_user, call->saved_context);
+	booking_plan_unpin(call->pinned);
 }
 
 /*

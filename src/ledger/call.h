@@ -28,6 +28,7 @@ typedef struct BookingCall
 	TimestampTz now;			/* wall clock; never orders anything */
 	Oid			saved_user;
 	int			saved_context;
+	int			pinned;			/* level of settings, 0: not by the call */
 } BookingCall;
 
 /* booking_result, and what else a call decided */
@@ -47,6 +48,7 @@ typedef struct BookingResult
 extern void booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo,
 							   bool writes);
 extern void booking_call_become_owner(BookingCall *call);
+extern void booking_call_pin(BookingCall *call);
 extern void booking_call_end(BookingCall *call);
 extern Datum booking_call_return_row(BookingCall *call, Datum *values,
 									 bool *nulls);

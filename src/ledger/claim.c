@@ -57,6 +57,7 @@ static bool record(BookingCall *call, Claim *claim, int64 intent_id,
 				   const char *disposition, const char *state, Jsonb *detail,
 				   BookingResult *result);
 static void audit_override(const BookingCall *call, const Claim *claim);
+static bool needs_statements(const BookingView *view, LOCKMODE mode);
 static LOCKMODE lock_mode(const Claim *claim, const BookingView *view);
 
 /*
@@ -293,6 +294,8 @@ claim(FunctionCallInfo fcinfo, Claim *claim)
 			if (settled(claim, &view, &result))
 				return booking_call_return(&call, &result);
 			mode = lock_mode(claim, &view);
+			if (needs_statements(&view, mode))
+				booking_call_pin(&call);
 			claim->request.intent_absent = may_let_insert_decide(claim);
 		} while (booking_view_lock(&call, &claim->request, &view, mode));
 	} while (!booking_decide_predecessor(&result, &view) &&
@@ -451,6 +454,17 @@ record(BookingCall *call, Claim *claim, int64 intent_id,
 	result->detail = detail;
 	result->receipt = row.receipt;
 	return true;
+}
+
+/*
+ * Will a claim run statements?  One of a resource of one unit, without any
+ * calendar, finds and writes its rows without.
+ */
+static bool
+needs_statements(const BookingView *view, LOCKMODE mode)
+{
+	return mode != ShareLock || view->resources[0].calendar != NULL ||
+		view->resources[0].nbusy > 0;
 }
 
 /*

@@ -10,8 +10,16 @@
  * so that a row it could not have seen raises 40001 (ri_triggers.c does the
  * same for foreign keys).
  *
- * The caller is connected to SPI and has become the owner of the relations;
- * search_path is pinned by the SQL functions.  Results live until SPI_finish.
+ * The caller is connected to SPI and has become the owner of the relations.
+ * Results live until SPI_finish.
+ *
+ * Names resolve only in the catalog, so saved plans are never analysed anew for
+ * a caller's path; and plans are made without sequential scans, because they
+ * are kept: one made while a table was empty would scan it for ever after.
+ * Most SQL functions say so in a SET clause.  That costs every call, with its
+ * share in the client's next statement, which then resolves its own path anew;
+ * a function that seldom runs a statement has no such clause, and its
+ * statements are pinned here.
  *
  * IDENTIFICATION
  *	  booking/src/store/plan.c
@@ -21,12 +29,19 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "jit/jit.h"
 #include "nodes/parsenodes.h"
+#include "optimizer/cost.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "store/plan.h"
 
+#define PINNED_PATH "pg_catalog, pg_temp"
+
+static int	run_pinned(BookingPlan *plan, Datum *values, const char *marks,
+					   Snapshot crosscheck, long limit);
 static int	run_uncompiled(BookingPlan *plan, Datum *values, const char *marks,
 						   Snapshot crosscheck, long limit);
 static void prepare(BookingPlan *plan);
@@ -48,9 +63,6 @@ booking_plan_run(BookingPlan *plan, Datum *values, const bool *nulls,
 	int			nargs = 0;
 	int			rc;
 
-	if (plan->plan == NULL)
-		prepare(plan);
-
 	for (; nargs < BOOKING_PLAN_MAX_ARGS && OidIsValid(plan->types[nargs]); nargs++)
 		marks[nargs] = nulls != NULL && nulls[nargs] ? 'n' : ' ';
 
@@ -60,12 +72,59 @@ booking_plan_run(BookingPlan *plan, Datum *values, const bool *nulls,
 	/* what this call wrote before must be visible to the statement */
 	CommandCounterIncrement();
 
-	rc = run_uncompiled(plan, values, marks, crosscheck, limit);
+	rc = run_pinned(plan, values, marks, crosscheck, limit);
 	if (rc < 0)
 		elog(ERROR, "SPI_execute_snapshot failed: %s",
 			 SPI_result_code_string(rc));
 
 	return SPI_processed;
+}
+
+/*
+ * Pin what statements depend on, until booking_plan_unpin() or an error;
+ * returns what that is told.
+ */
+int
+booking_plan_pin(void)
+{
+	int			level;
+
+	if (!enable_seqscan && strcmp(namespace_search_path, PINNED_PATH) == 0)
+		return 0;
+
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", PINNED_PATH, PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("enable_seqscan", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/*
+ * Give back what booking_plan_pin() pinned.
+ */
+void
+booking_plan_unpin(int level)
+{
+	if (level != 0)
+		AtEOXact_GUC(true, level);
+}
+
+/*
+ * Run a statement under the pinned settings, whoever calls.
+ */
+static int
+run_pinned(BookingPlan *plan, Datum *values, const char *marks,
+		   Snapshot crosscheck, long limit)
+{
+	int			level = booking_plan_pin();
+	int			rc;
+
+	if (plan->plan == NULL)
+		prepare(plan);
+	rc = run_uncompiled(plan, values, marks, crosscheck, limit);
+	booking_plan_unpin(level);
+	return rc;
 }
 
 /*

@@ -28,6 +28,8 @@ typedef struct BookingPlan
 
 extern uint64 booking_plan_run(BookingPlan *plan, Datum *values,
 							   const bool *nulls, long limit);
+extern int	booking_plan_pin(void);
+extern void booking_plan_unpin(int level);
 extern uint64 booking_plan_completed(void);
 extern Datum booking_plan_column(uint64 row, int column, bool *isnull);
 extern void booking_plan_bind(Datum *values, bool *nulls, int param,

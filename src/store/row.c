@@ -17,6 +17,10 @@
  * a call, from a CHECK that calls the ledger.  Row security never applies,
  * because the ledger acts as the owner.
  *
+ * A statement resolves names in the catalog only (plan.c).  Nothing here has a
+ * name to resolve: a CHECK or an index whose function is not compiled, and would
+ * look names up where the caller says, needs the statement too.
+ *
  * Like a plan, what is kept is made anew when the relation, one of its indexes
  * or a function has changed.
  *
@@ -27,6 +31,7 @@
  */
 #include "postgres.h"
 
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -35,8 +40,11 @@
 #include "catalog/pg_am.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -86,6 +94,9 @@ static void close_target(BookingDirect *direct, Relation relation);
 static void prepare_insert(BookingInsert *insert);
 static void keep_target(BookingDirect *direct, Relation relation);
 static bool insert_serves(Relation relation);
+static bool is_compiled(Relation index);
+static bool has_other_function(Node *node, void *context);
+static bool is_other_function(Oid function, void *context);
 static bool open_search(BookingSearch *search, Relation *relation,
 						Relation *index);
 static void prepare_search(BookingSearch *search);
@@ -409,11 +420,68 @@ insert_serves(Relation relation)
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		serves = serves && index->rd_index->indimmediate;
+		serves = serves && index->rd_index->indimmediate && is_compiled(index);
 		index_close(index, NoLock);
 	}
 	list_free(indexes);
+	for (int i = 0; tupdesc->constr != NULL && i < tupdesc->constr->num_check; i++)
+		serves = serves &&
+			!has_other_function(stringToNode(tupdesc->constr->check[i].ccbin),
+								NULL);
 	return serves;
+}
+
+/*
+ * Does an index call nothing but compiled functions?
+ */
+static bool
+is_compiled(Relation index)
+{
+	int			nsupport = index->rd_indam->amsupport *
+		IndexRelationGetNumberOfKeyAttributes(index);
+
+	for (int i = 0; i < nsupport; i++)
+	{
+		if (OidIsValid(index->rd_support[i]) &&
+			is_other_function(index->rd_support[i], NULL))
+			return false;
+	}
+	return !has_other_function((Node *) RelationGetIndexExpressions(index), NULL) &&
+		!has_other_function((Node *) RelationGetIndexPredicate(index), NULL);
+}
+
+/*
+ * Has an expression a function that is not compiled, or a domain that may?
+ */
+static bool
+has_other_function(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, CoerceToDomain) ||
+		check_functions_in_node(node, is_other_function, context) ||
+		expression_tree_walker(node, has_other_function, context);
+}
+
+/*
+ * Is a function not compiled, or one of those that are volatile, some of which
+ * run statements of their argument?
+ */
+static bool
+is_other_function(Oid function, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	bool		other;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	other = (form->prolang != INTERNALlanguageId &&
+			 form->prolang != ClanguageId) ||
+		form->provolatile == PROVOLATILE_VOLATILE;
+	ReleaseSysCache(tuple);
+	return other;
 }
 
 /*
@@ -488,6 +556,7 @@ keep_keys(BookingSearch *search, Relation relation)
 		index->rd_rel->relam == BTREE_AM_OID &&
 		form->indisunique && form->indimmediate && form->indisvalid &&
 		!form->indcheckxmin && RelationGetIndexPredicate(index) == NIL &&
+		is_compiled(index) &&
 		form->indnkeyatts == direct->nkeys && direct->nkeys <= MAX_KEYS &&
 		list_length(names) == direct->nkeys;
 

@@ -55,6 +55,33 @@ LANGUAGE sql IMMUTABLE AS 'SELECT false';
 SELECT fails('function says no', $$SELECT claim('no', 6)$$, '23514', hinted => false);
 ALTER TABLE booking.reservation DROP CONSTRAINT test_check;
 
+-- names in such a function are looked up in the catalog, not where the caller
+-- says, whose settings stay as they are
+CREATE SCHEMA test_trap;
+CREATE FUNCTION test_trap.reverse(text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'hijacked as %', current_user USING ERRCODE = 'TT666'; END $$;
+CREATE FUNCTION test.looks(piece integer) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+	$$BEGIN RETURN reverse('ab'::text) OPERATOR(pg_catalog.=) 'ba'; END$$;
+ALTER TABLE booking.reservation ADD CONSTRAINT test_check CHECK (test.looks(piece)) NOT VALID;
+SET search_path = test_trap, pg_catalog;
+SELECT test.same('the trap is set', test.sqlstate_of('SELECT test.looks(1)'), 'TT666');
+SELECT test.same('a CHECK names a function',
+				 (public.booking_claim('rows', 'ann', 'looks', 'room', test.h(24, 25))).disposition, 'committed');
+SELECT test.same('also of a hall',
+				 (public.booking_claim('rows', 'ann', 'looks 2', 'hall', test.h(26, 27))).disposition, 'committed');
+SELECT test.same('settings of the caller',
+				 current_setting('search_path') || current_setting('enable_seqscan'), 'test_trap, pg_catalogon');
+SET search_path = public, test;
+ALTER TABLE booking.reservation DROP CONSTRAINT test_check;
+-- the same of an index
+CREATE INDEX test_looks ON booking.reservation (test.looks(piece));
+SET search_path = test_trap, pg_catalog;
+SELECT test.same('an index names a function',
+				 (public.booking_claim('rows', 'ann', 'looks 3', 'room', test.h(25, 26))).disposition, 'committed');
+SET search_path = public, test;
+DROP INDEX booking.test_looks;
+DROP SCHEMA test_trap CASCADE;
+
 -- triggers of the owner's
 CREATE TABLE test.seen (what text);
 CREATE FUNCTION test.see() RETURNS trigger LANGUAGE plpgsql AS $$
