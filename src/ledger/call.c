@@ -35,9 +35,14 @@
 #include "store/extension.h"
 #include "store/plan.h"
 
+static Oid	owner_of_relations(void);
 static void compare_again(Datum arg, int cacheid, uint32 hashvalue);
+static void on_relation(Datum arg, int cacheid, uint32 hashvalue);
 
 static Oid	compared = InvalidOid;	/* schema whose version fits the library */
+static Oid	known_owner = InvalidOid;	/* until something changes */
+static uint32 known_relation = 0;	/* hash of the relation that told */
+static uint64 changes = 0;		/* that may concern the owner */
 
 /*
  * Begin the part of a call that reads or writes relations: every argument has
@@ -171,26 +176,51 @@ booking_call_hold_clock(void)
 }
 
 /*
- * Owner of the relations.  The schema is a member of the extension, so while
- * the calling function exists nobody else can have made one of that name.
+ * Owner of the relations, remembered until one of the catalogue's messages says
+ * that it may be another.
+ */
+Oid
+booking_call_owner(void)
+{
+	static bool registered = false;
+	uint64		before;
+	Oid			owner;
+
+	if (!registered)
+	{
+		CacheRegisterSyscacheCallback(PROCOID, compare_again, (Datum) 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, compare_again, (Datum) 0);
+		CacheRegisterSyscacheCallback(RELOID, on_relation, (Datum) 0);
+	}
+	registered = true;
+	if (OidIsValid(known_owner))
+		return known_owner;
+
+	before = changes;
+	owner = owner_of_relations();
+	if (changes == before)
+		known_owner = owner;
+	return owner;
+}
+
+/*
+ * Look the owner up.  The schema is a member of the extension, so while the
+ * calling function exists nobody else can have made one of that name.
  *
  * Also the place where library and objects are compared, once for each schema
  * that a process meets, since dropping and creating the extension makes a new
  * one, and again when functions have changed, as each update of the extension
  * does.
  */
-Oid
-booking_call_owner(void)
+static Oid
+owner_of_relations(void)
 {
-	static bool registered = false;
 	Oid			schema = get_namespace_oid("booking", false);
 	Oid			relation = get_relname_relid("intent", schema);
 	HeapTuple	tuple;
 	Oid			owner;
 
-	if (!registered)
-		CacheRegisterSyscacheCallback(PROCOID, compare_again, (Datum) 0);
-	registered = true;
+	known_relation = GetSysCacheHashValue1(RELOID, ObjectIdGetDatum(relation));
 	if (schema != compared)
 	{
 		booking_store_extension_demand();
@@ -208,10 +238,24 @@ booking_call_owner(void)
 }
 
 /*
- * Functions have changed.
+ * Functions or schemas have changed.
  */
 static void
 compare_again(Datum arg, int cacheid, uint32 hashvalue)
 {
 	compared = InvalidOid;
+	known_owner = InvalidOid;
+	changes++;
+}
+
+/*
+ * A relation has changed; any, if the hash is 0.
+ */
+static void
+on_relation(Datum arg, int cacheid, uint32 hashvalue)
+{
+	if (hashvalue != 0 && hashvalue != known_relation)
+		return;
+	known_owner = InvalidOid;
+	changes++;
 }

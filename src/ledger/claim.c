@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "compat.h"
@@ -34,6 +35,9 @@ PG_FUNCTION_INFO_V1(booking_claim);
 PG_FUNCTION_INFO_V1(booking_claim_slot);
 PG_FUNCTION_INFO_V1(booking_claim_all);
 PG_FUNCTION_INFO_V1(booking_override);
+
+/* bytes of chance in a receipt */
+#define RECEIPT_RANDOM 16
 
 /* a claim under way */
 typedef struct Claim
@@ -129,19 +133,31 @@ booking_override(PG_FUNCTION_ARGS)
 }
 
 /*
- * An opaque receipt, without personal data and not to be guessed.
+ * An opaque receipt, without personal data and not to be guessed.  Random bytes
+ * are asked for in stock, which is never inherited from another process, and
+ * forgotten with their use.
  */
 text *
 booking_claim_receipt(void)
 {
-	char		random[16];
-	char		receipt[6 + 2 * sizeof(random)] = "local:";
+	static char stock[RECEIPT_RANDOM * 64];
+	static int	left = 0;
+	static int	owner = 0;
+	char		receipt[6 + 2 * RECEIPT_RANDOM] = "local:";
 
-	if (!pg_strong_random(random, sizeof(random)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
-	hex_encode(random, sizeof(random), receipt + 6);
+	if (owner != MyProcPid || left == 0)
+	{
+		left = 0;
+		if (!pg_strong_random(stock, sizeof(stock)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate random values")));
+		owner = MyProcPid;
+		left = sizeof(stock);
+	}
+	left -= RECEIPT_RANDOM;
+	hex_encode(stock + left, RECEIPT_RANDOM, receipt + 6);
+	memset(stock + left, 0, RECEIPT_RANDOM);
 	return cstring_to_text_with_len(receipt, sizeof(receipt));
 }
 
