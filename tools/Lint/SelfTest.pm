@@ -285,6 +285,8 @@ my %samples = (
 				'tools/lint-exceptions' => "sql-search-path g reads nothing\n",
 				'sql/a.sql' => "CREATE FUNCTION booking.g()\nRETURNS void\nLANGUAGE C SECURITY DEFINER;\n"
 			},
+			{ 'sql/a.sql' => "ALTER FUNCTION booking.f(text,\n\tinteger) RESET ALL;\n" },
+			{ 'sql/a.sql' => "ALTER PROCEDURE booking.f RESET search_path;\n" },
 		],
 	},
 	'sql-privileges' => {

@@ -235,6 +235,17 @@ sub search_path
 			  unless $rest !~ /SECURITY DEFINER/
 			  && $tree->excepted('sql-search-path', $short);
 		}
+
+		# a later version may take the setting back
+		while ($text =~ /^ALTER (?:FUNCTION|PROCEDURE)\s+([\w\@.]+)\s*(?:\([^;]*?\))?\s*RESET\b/mg)
+		{
+			my ($name, $start) = ($1, $-[0]);
+			(my $short = $name) =~ s/.*\.//;
+
+			push @problems,
+			  "$path:" . Lint::Tree::line_at($text, $start) . ": $name pins search_path no more"
+			  unless $tree->excepted('sql-search-path', $short);
+		}
 	}
 	return @problems;
 }
