@@ -19,6 +19,7 @@
 
 import hashlib
 import http.server
+import os
 import sys
 import threading
 from xml.sax.saxutils import escape
@@ -71,8 +72,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             served += change
             if served > most:
                 most = served
-                with open(f"{folder}/most", "w") as file:
+                # whole at any time, for a test may be reading it
+                with open(f"{folder}/most.new", "w") as file:
                     file.write(f"{most}\n")
+                os.replace(f"{folder}/most.new", f"{folder}/most")
 
     # The effect of a request; reply() then tells it.
     def store(self, body):
