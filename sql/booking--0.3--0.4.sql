@@ -14,3 +14,294 @@
 
 ALTER FUNCTION @extschema@.booking_claim(text, text, text, text, tstzrange, bigint,
 	integer, jsonb, text, jsonb) RESET ALL;
+
+/* ------------------------------------------------------------------------
+ * Webhooks: bookings that are made elsewhere
+ *
+ * What comes is verified, stored and answered; it is applied through the
+ * ledger in the same transaction where that succeeds, and again by a replay.
+ * ------------------------------------------------------------------------ */
+
+CREATE TABLE booking.webhook_source (
+	failures	integer NOT NULL DEFAULT 0,
+	secrets		integer NOT NULL DEFAULT 0,
+	created_at	timestamptz NOT NULL,
+	removed_at	timestamptz,
+	failed_at	timestamptz,
+	source		text COLLATE "C" NOT NULL,
+	tenant		text COLLATE "C" NOT NULL,
+	kind		text COLLATE "C" NOT NULL,
+	problem		text,
+	settings	jsonb NOT NULL,
+	CONSTRAINT webhook_source_pkey PRIMARY KEY (source),
+	CONSTRAINT webhook_source_kind_check CHECK
+		(kind IN ('calendly', 'calcom', 'acuity', 'google', 'graph', 'standard')),
+	CONSTRAINT webhook_source_settings_check CHECK
+		(pg_catalog.jsonb_typeof(settings) = 'object'),
+	CONSTRAINT webhook_source_failures_check CHECK (failures >= 0)
+);
+COMMENT ON TABLE booking.webhook_source IS 'who may send deliveries; one row a source, kept when it is removed';
+COMMENT ON COLUMN booking.webhook_source.failures IS 'deliveries that failed since the last one that did not';
+COMMENT ON COLUMN booking.webhook_source.secrets IS 'number of the secret put last';
+COMMENT ON COLUMN booking.webhook_source.created_at IS 'when it was first put';
+COMMENT ON COLUMN booking.webhook_source.removed_at IS 'when it was removed; NULL: it is in use';
+COMMENT ON COLUMN booking.webhook_source.failed_at IS 'when a delivery failed last';
+COMMENT ON COLUMN booking.webhook_source.source IS 'opaque name, the end of the URL and the principal of its bookings';
+COMMENT ON COLUMN booking.webhook_source.tenant IS 'owner of the source';
+COMMENT ON COLUMN booking.webhook_source.kind IS 'how it signs and what it sends';
+COMMENT ON COLUMN booking.webhook_source.problem IS 'why a delivery failed last';
+COMMENT ON COLUMN booking.webhook_source.settings IS 'tolerance and pair_wait in seconds, max_bytes, terms';
+
+CREATE TABLE booking.webhook_secret (
+	number		integer NOT NULL,
+	sealed		boolean NOT NULL,
+	created_at	timestamptz NOT NULL,
+	source		text COLLATE "C" NOT NULL,
+	secret		bytea NOT NULL,
+	CONSTRAINT webhook_secret_pkey PRIMARY KEY (source, number)
+);
+COMMENT ON TABLE booking.webhook_secret IS 'secrets that deliveries are verified by; write-only, and dumped only under booking.dump_secrets';
+COMMENT ON COLUMN booking.webhook_secret.number IS 'number within the source';
+COMMENT ON COLUMN booking.webhook_secret.sealed IS 'encrypted with the key of booking.secret_key_file';
+COMMENT ON COLUMN booking.webhook_secret.created_at IS 'when it was put';
+COMMENT ON COLUMN booking.webhook_secret.source IS 'whose deliveries it verifies';
+COMMENT ON COLUMN booking.webhook_secret.secret IS 'the secret, sealed or plain';
+
+CREATE TABLE booking.webhook_map (
+	source		text COLLATE "C" NOT NULL,
+	remote_key	text COLLATE "C" NOT NULL,
+	resource	text COLLATE "C" NOT NULL,
+	CONSTRAINT webhook_map_pkey PRIMARY KEY (source, remote_key)
+);
+COMMENT ON TABLE booking.webhook_map IS 'which resource a source means';
+COMMENT ON COLUMN booking.webhook_map.source IS 'source';
+COMMENT ON COLUMN booking.webhook_map.remote_key IS 'event type, host, calendar or channel as the source names it; * is every other';
+COMMENT ON COLUMN booking.webhook_map.resource IS 'resource of the source''s tenant';
+
+CREATE TABLE booking.webhook_count (
+	deliveries	bigint NOT NULL,
+	last_at		timestamptz NOT NULL,
+	source		text COLLATE "C" NOT NULL,
+	verdict		text COLLATE "C" NOT NULL,
+	CONSTRAINT webhook_count_pkey PRIMARY KEY (source, verdict)
+);
+COMMENT ON TABLE booking.webhook_count IS 'deliveries that were refused, and creations that came after the cancel: counted, not kept';
+COMMENT ON COLUMN booking.webhook_count.deliveries IS 'how many';
+COMMENT ON COLUMN booking.webhook_count.last_at IS 'when the last one came';
+COMMENT ON COLUMN booking.webhook_count.source IS 'whose they were said to be';
+COMMENT ON COLUMN booking.webhook_count.verdict IS 'why they were refused, or late_create';
+
+CREATE SEQUENCE booking.inbox_delivery_seq;
+CREATE TABLE booking.inbox (
+	delivery	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.inbox_delivery_seq'),
+	version		bigint,
+	copies		integer NOT NULL DEFAULT 1,
+	tries		integer NOT NULL DEFAULT 0,
+	received_at	timestamptz NOT NULL,
+	applied_at	timestamptz,
+	next_at		timestamptz,
+	source		text COLLATE "C" NOT NULL,
+	tenant		text COLLATE "C" NOT NULL,
+	verdict		text COLLATE "C" NOT NULL,
+	state		text COLLATE "C" NOT NULL,
+	reason		text COLLATE "C",
+	type		text COLLATE "C",
+	booking		text COLLATE "C",
+	dedupe		text COLLATE "C",
+	body		bytea NOT NULL,
+	CONSTRAINT inbox_pkey PRIMARY KEY (delivery),
+	CONSTRAINT inbox_verdict_check CHECK
+		(verdict IN ('accepted', 'duplicate', 'ignored', 'unusable')),
+	CONSTRAINT inbox_state_check CHECK
+		(state IN ('applied', 'waiting', 'read_wanted', 'ignored', 'failed')),
+	CONSTRAINT inbox_copies_check CHECK (copies >= 1)
+);
+CREATE UNIQUE INDEX inbox_dedupe_idx ON booking.inbox (source, dedupe)
+	WHERE dedupe IS NOT NULL;
+CREATE INDEX inbox_received_idx ON booking.inbox (source, received_at);
+CREATE INDEX inbox_booking_idx ON booking.inbox (source, booking)
+	WHERE state IN ('waiting', 'read_wanted', 'failed');
+CREATE INDEX inbox_due_idx ON booking.inbox (next_at) WHERE next_at IS NOT NULL;
+ALTER SEQUENCE booking.inbox_delivery_seq OWNED BY booking.inbox.delivery;
+COMMENT ON TABLE booking.inbox IS 'verified deliveries as they came, and what became of them';
+COMMENT ON COLUMN booking.inbox.delivery IS 'number of the delivery, in the order of arrival';
+COMMENT ON COLUMN booking.inbox.version IS 'the source''s version of the booking, where it gives one';
+COMMENT ON COLUMN booking.inbox.copies IS 'times the same came';
+COMMENT ON COLUMN booking.inbox.tries IS 'times applying it failed';
+COMMENT ON COLUMN booking.inbox.received_at IS 'when it first came';
+COMMENT ON COLUMN booking.inbox.applied_at IS 'when its state was decided last';
+COMMENT ON COLUMN booking.inbox.next_at IS 'when it is applied again by itself; NULL: it is not';
+COMMENT ON COLUMN booking.inbox.source IS 'who sent it';
+COMMENT ON COLUMN booking.inbox.tenant IS 'owner of the source';
+COMMENT ON COLUMN booking.inbox.verdict IS 'accepted, duplicate (the same version with another body), ignored (of a type not known) or unusable';
+COMMENT ON COLUMN booking.inbox.state IS 'applied; waiting: for the other half of a reschedule; read_wanted; ignored; failed';
+COMMENT ON COLUMN booking.inbox.reason IS 'why it is not, or not only, applied';
+COMMENT ON COLUMN booking.inbox.type IS 'what the source calls what happened';
+COMMENT ON COLUMN booking.inbox.booking IS 'the source''s id of the booking, channel or subscription';
+COMMENT ON COLUMN booking.inbox.dedupe IS 'what makes it the same as another; NULL: it never is';
+COMMENT ON COLUMN booking.inbox.body IS 'the raw bytes; empty where they hold a secret';
+
+CREATE TABLE booking.webhook_booking (
+	version		bigint NOT NULL,
+	generation	integer NOT NULL DEFAULT 0,
+	units_until	timestamptz,
+	changed_at	timestamptz NOT NULL,
+	source		text COLLATE "C" NOT NULL,
+	booking		text COLLATE "C" NOT NULL,
+	tenant		text COLLATE "C" NOT NULL,
+	state		text COLLATE "C" NOT NULL,
+	intent		text COLLATE "C" NOT NULL,
+	resource	text COLLATE "C",
+	successor	text COLLATE "C",
+	during		tstzrange,
+	CONSTRAINT webhook_booking_pkey PRIMARY KEY (source, booking),
+	CONSTRAINT webhook_booking_state_check CHECK (state IN ('live', 'moving', 'ended')),
+	CONSTRAINT webhook_booking_moving_check CHECK
+		((units_until IS NOT NULL) = (state = 'moving')),
+	CONSTRAINT webhook_booking_live_check CHECK
+		(state = 'ended' OR resource IS NOT NULL AND during IS NOT NULL)
+);
+CREATE INDEX webhook_booking_moving_idx ON booking.webhook_booking (units_until)
+	WHERE units_until IS NOT NULL;
+COMMENT ON TABLE booking.webhook_booking IS 'bookings as their sources have them: the newest version, and the intent that stands for it';
+COMMENT ON COLUMN booking.webhook_booking.version IS 'version applied last';
+COMMENT ON COLUMN booking.webhook_booking.generation IS 'times its values were altered under the same id: each is an intent of its own';
+COMMENT ON COLUMN booking.webhook_booking.units_until IS 'how long half a reschedule keeps its units';
+COMMENT ON COLUMN booking.webhook_booking.changed_at IS 'when this row changed';
+COMMENT ON COLUMN booking.webhook_booking.source IS 'source, the principal of the intent';
+COMMENT ON COLUMN booking.webhook_booking.booking IS 'the source''s id';
+COMMENT ON COLUMN booking.webhook_booking.tenant IS 'owner of the source';
+COMMENT ON COLUMN booking.webhook_booking.state IS 'live; moving: canceled by a reschedule whose other half is awaited; ended, for ever';
+COMMENT ON COLUMN booking.webhook_booking.intent IS 'intent that stands for it: the id, with # and the generation when altered';
+COMMENT ON COLUMN booking.webhook_booking.resource IS 'resource it was mapped to';
+COMMENT ON COLUMN booking.webhook_booking.successor IS 'booking that it was rescheduled to';
+COMMENT ON COLUMN booking.webhook_booking.during IS 'interval in [) form';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_source', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_secret',
+	'WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_map', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_count', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.inbox', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.inbox_delivery_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_booking', '');
+
+CREATE FUNCTION booking.guard_inbox()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'booking_guard_inbox_row' LANGUAGE C
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION booking.guard_inbox() IS 'keeps what a delivery said';
+REVOKE ALL ON FUNCTION booking.guard_inbox() FROM PUBLIC;
+
+CREATE FUNCTION booking.guard_webhook_booking()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'booking_guard_webhook_booking_row' LANGUAGE C
+SET search_path = pg_catalog, pg_temp;
+COMMENT ON FUNCTION booking.guard_webhook_booking() IS 'keeps a booking that has ended at its source from coming back';
+REVOKE ALL ON FUNCTION booking.guard_webhook_booking() FROM PUBLIC;
+
+CREATE TRIGGER guard
+	BEFORE UPDATE ON booking.inbox
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_inbox();
+ALTER TABLE booking.inbox ENABLE ALWAYS TRIGGER guard;
+
+CREATE TRIGGER guard
+	BEFORE UPDATE ON booking.webhook_booking
+	FOR EACH ROW EXECUTE FUNCTION booking.guard_webhook_booking();
+ALTER TABLE booking.webhook_booking ENABLE ALWAYS TRIGGER guard;
+
+CREATE FUNCTION @extschema@.booking_webhook_source_put(
+	tenant text, source text, kind text DEFAULT NULL, settings jsonb DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_webhook_source_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_source_put(text, text, text, jsonb) IS
+	'create or change who may send deliveries';
+
+CREATE FUNCTION @extschema@.booking_webhook_source_remove(source text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_webhook_source_remove'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_source_remove(text) IS
+	'refuse what a source sends from now on; its secrets and mappings go, its deliveries stay';
+
+CREATE FUNCTION @extschema@.booking_webhook_secret_put(source text, secret text)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'booking_webhook_secret_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_secret_put(text, text) IS
+	'add a secret that deliveries may be signed with, and return its number';
+
+CREATE FUNCTION @extschema@.booking_webhook_secret_add(source text, secret text)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'booking_webhook_secret_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_secret_add(text, text) IS
+	'another name of booking_webhook_secret_put';
+
+CREATE FUNCTION @extschema@.booking_webhook_secret_retire(source text, secret text)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'booking_webhook_secret_retire'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_secret_retire(text, text) IS
+	'let a secret verify nothing any more, and return how many are left';
+
+CREATE FUNCTION @extschema@.booking_webhook_secret_retire(source text, number integer)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'booking_webhook_secret_retire_number'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_secret_retire(text, integer) IS
+	'the same, by the number of the secret';
+
+CREATE FUNCTION @extschema@.booking_webhook_map(
+	source text, remote_key text, resource text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_webhook_map'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_map(text, text, text) IS
+	'say which resource a source means, and permit it that one; NULL: none any more';
+
+CREATE FUNCTION @extschema@.booking_webhook_receive(
+	source text, headers jsonb, body bytea, query text DEFAULT NULL,
+	OUT status integer, OUT content_type text, OUT body text, OUT verdict text)
+AS 'MODULE_PATHNAME', 'booking_webhook_receive'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+
+CREATE FUNCTION @extschema@.booking_webhook_replay(
+	source text, within tstzrange DEFAULT NULL,
+	OUT deliveries bigint, OUT changed bigint, OUT failed bigint)
+AS 'MODULE_PATHNAME', 'booking_webhook_replay'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+
+CREATE FUNCTION @extschema@.booking_webhook_replay_list(
+	source text, list bigint[],
+	OUT deliveries bigint, OUT changed bigint, OUT failed bigint)
+AS 'MODULE_PATHNAME', 'booking_webhook_replay_list'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_receive(text, jsonb, bytea, text) IS
+	'verify, store and apply a delivery, and say what to answer';
+COMMENT ON FUNCTION @extschema@.booking_webhook_replay(text, tstzrange) IS
+	'apply what a source sent in a time again; changes only what comes out differently';
+COMMENT ON FUNCTION @extschema@.booking_webhook_replay_list(text, bigint[]) IS
+	'the same for deliveries named by their numbers';
+
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_source_put(text, text, text, jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_source_remove(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_put(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_add(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_retire(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_retire(text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_map(text, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_receive(text, jsonb, bytea, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_replay(text, tstzrange) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_replay_list(text, bigint[]) FROM PUBLIC;

@@ -13,7 +13,7 @@
 
 #include "utils/jsonb.h"
 
-#include "controller/seal.h"
+#include "store/seal.h"
 #include "net/http.h"
 #include "provider/signin.h"
 

@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "ledger/args.h"
+#include "ledger/cancel.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/state.h"
@@ -34,6 +35,8 @@ PG_FUNCTION_INFO_V1(booking_cancel_exact_all);
 static Datum cancel_exact(FunctionCallInfo fcinfo, BookingShape shape);
 static Datum cancel(FunctionCallInfo fcinfo, BookingRequest *request,
 					Jsonb *evidence);
+static void work(BookingCall *call, BookingRequest *request, Jsonb *evidence,
+				 BookingResult *result);
 static bool settled(const BookingRequest *request, const BookingView *view,
 					BookingResult *result);
 static void bury(BookingCall *call, const BookingRequest *request,
@@ -103,30 +106,54 @@ cancel_exact(FunctionCallInfo fcinfo, BookingShape shape)
 }
 
 /*
- * Read, lock, read again and write.  Freeing units needs the share lock: rows
- * must not be moved to other lanes meanwhile.
+ * One call.
  */
 static Datum
 cancel(FunctionCallInfo fcinfo, BookingRequest *request, Jsonb *evidence)
 {
 	BookingCall call;
-	BookingView view = {0};
 	BookingResult result;
 
 	booking_call_begin(&call, fcinfo, true);
+	work(&call, request, evidence, &result);
+	return booking_call_return(&call, &result);
+}
+
+/*
+ * See cancel.h.
+ */
+void
+booking_cancel_within(BookingCall *call, const BookingIdentity *identity,
+					  Jsonb *evidence, BookingResult *result)
+{
+	BookingRequest request = {0};
+
+	request.identity = *identity;
+	work(call, &request, evidence, result);
+}
+
+/*
+ * Read, lock, read again and write, within a call that has begun.  Freeing
+ * units needs the share lock: rows must not be moved to other lanes meanwhile.
+ */
+static void
+work(BookingCall *call, BookingRequest *request, Jsonb *evidence,
+	 BookingResult *result)
+{
+	BookingView view = {0};
+
 	do
 	{
-		booking_view_read(&call, request, &view);
-		if (settled(request, &view, &result))
-			return booking_call_return(&call, &result);
-	} while (booking_view_lock(&call, request, &view,
+		booking_view_read(call, request, &view);
+		if (settled(request, &view, result))
+			return;
+	} while (booking_view_lock(call, request, &view,
 							   view.intent == NULL ? NoLock : ShareLock));
 
 	if (view.intent == NULL)
-		bury(&call, request, evidence, &result);
+		bury(call, request, evidence, result);
 	else
-		end(&call, request, view.intent, evidence, &result);
-	return booking_call_return(&call, &result);
+		end(call, request, view.intent, evidence, result);
 }
 
 /*

@@ -51,6 +51,7 @@ typedef struct Claim
 
 static Datum claim_from_args(FunctionCallInfo fcinfo, BookingShape shape);
 static Datum claim(FunctionCallInfo fcinfo, Claim *claim);
+static void work(BookingCall *call, Claim *claim, BookingResult *result);
 static bool settled(const Claim *claim, const BookingView *view,
 					BookingResult *result);
 static bool may_let_insert_decide(const Claim *claim);
@@ -290,33 +291,60 @@ claim_from_args(FunctionCallInfo fcinfo, BookingShape shape)
 }
 
 /*
- * Read, lock, read again, decide and write.
+ * One call.
  */
 static Datum
 claim(FunctionCallInfo fcinfo, Claim *claim)
 {
 	BookingCall call;
-	BookingView view = {0};
 	BookingResult result;
+
+	booking_call_begin(&call, fcinfo, true);
+	work(&call, claim, &result);
+	return booking_call_return(&call, &result);
+}
+
+/*
+ * See claim.h.
+ */
+void
+booking_claim_within(BookingCall *call, const BookingIdentity *identity,
+					 const BookingPayload *payload, Jsonb *evidence,
+					 BookingResult *result)
+{
+	Claim		this;
+
+	memset(&this, 0, sizeof(this));
+	this.request.identity = *identity;
+	this.payload = *payload;
+	this.evidence = evidence;
+	work(call, &this, result);
+}
+
+/*
+ * Read, lock, read again, decide and write, within a call that has begun.
+ */
+static void
+work(BookingCall *call, Claim *claim, BookingResult *result)
+{
+	BookingView view = {0};
 	LOCKMODE	mode;
 
 	claim->request.payload = &claim->payload;
-	booking_call_begin(&call, fcinfo, true);
 	do
 	{
 		do
 		{
-			booking_view_read(&call, &claim->request, &view);
-			if (settled(claim, &view, &result))
-				return booking_call_return(&call, &result);
+			booking_view_read(call, &claim->request, &view);
+			if (settled(claim, &view, result))
+				return;
 			mode = lock_mode(claim, &view);
 			if (needs_statements(&view, mode))
-				booking_call_pin(&call);
+				booking_call_pin(call);
 			claim->request.intent_absent = may_let_insert_decide(claim);
-		} while (booking_view_lock(&call, &claim->request, &view, mode));
-	} while (!booking_decide_predecessor(&result, &view) &&
-			 !decide(&call, claim, &view, mode, &result));
-	return booking_call_return(&call, &result);
+		} while (booking_view_lock(call, &claim->request, &view, mode));
+	} while (!booking_decide_predecessor(result, &view) &&
+			 !decide(call, claim, &view, mode, result));
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * claim.h
- *	  steps of a claim that an approval takes too
+ *	  claims within a call, and steps that an approval takes too
  *
  * IDENTIFICATION
  *	  booking/src/ledger/claim.h
@@ -14,6 +14,14 @@
 #include "ledger/call.h"
 #include "ledger/view.h"
 
+/*
+ * A claim within a call that has begun, for what decides more than a claim in
+ * one transaction.  The payload has the form that booking_claim checks.
+ */
+extern void booking_claim_within(BookingCall *call,
+								 const BookingIdentity *identity,
+								 const BookingPayload *payload,
+								 Jsonb *evidence, BookingResult *result);
 extern text *booking_claim_receipt(void);
 extern bool booking_claim_hold(const BookingView *view,
 							   const BookingIdentity *identity,

@@ -35,6 +35,8 @@ PG_FUNCTION_INFO_V1(booking_guard_resource_row);
 PG_FUNCTION_INFO_V1(booking_guard_cached_row);
 PG_FUNCTION_INFO_V1(booking_guard_change_row);
 PG_FUNCTION_INFO_V1(booking_guard_feed_row);
+PG_FUNCTION_INFO_V1(booking_guard_inbox_row);
+PG_FUNCTION_INFO_V1(booking_guard_webhook_booking_row);
 
 static TriggerData *trigger_data(FunctionCallInfo fcinfo);
 static bool is_update(const TriggerData *trigger);
@@ -71,6 +73,14 @@ static const char *const proposal_decision[] = {
 };
 
 static const char *const change_position[] = {"position"};
+
+static const char *const inbox_fate[] = {
+	"state", "reason", "copies", "tries", "applied_at", "next_at", "dedupe"
+};
+
+static const char *const webhook_booking_identity[] = {
+	"source", "booking", "tenant"
+};
 
 static const char *const resource_identity[] = {
 	"resource_id", "tenant", "resource"
@@ -293,6 +303,37 @@ booking_guard_feed_row(PG_FUNCTION_ARGS)
 										  &new_null));
 	if (!new_null && new_last < old_last)
 		refuse(trigger, "the last position of a feed never falls");
+	return PointerGetDatum(trigger->tg_newtuple);
+}
+
+/*
+ * On booking.inbox: only what became of a delivery changes.
+ */
+Datum
+booking_guard_inbox_row(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = trigger_data(fcinfo);
+
+	keep_all_but(trigger, inbox_fate, lengthof(inbox_fate),
+				 "what a delivery said is evidence");
+	return PointerGetDatum(trigger->tg_newtuple);
+}
+
+/*
+ * On booking.webhook_booking: what has ended stays so.
+ */
+Datum
+booking_guard_webhook_booking_row(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = trigger_data(fcinfo);
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+
+	keep_columns(trigger, webhook_booking_identity,
+				 lengthof(webhook_booking_identity),
+				 "a booking belongs to its source");
+	if (booking_text_is(column_text(trigger->tg_trigtuple, desc, "state"), "ended") &&
+		!booking_text_is(column_text(trigger->tg_newtuple, desc, "state"), "ended"))
+		refuse(trigger, "a booking that has ended at its source does not come back");
 	return PointerGetDatum(trigger->tg_newtuple);
 }
 

@@ -8,9 +8,10 @@
  * use.  No tuple is dirtied, PREPARE TRANSACTION and crash recovery keep them,
  * and pg_locks shows them.
  *
- * Order, everywhere: role binding, permission, intent, resource; within a
- * class ascending.  Classes with many keys are hashed into buckets, so that a
- * long transaction cannot exhaust the lock table; a collision only waits.
+ * Order, everywhere: booking of a webhook source, role binding, permission,
+ * intent, resource; within a class ascending.  Classes with many keys are
+ * hashed into buckets, so that a long transaction cannot exhaust the lock
+ * table; a collision only waits.
  *
  * IDENTIFICATION
  *	  booking/src/ledger/lock.c
@@ -33,7 +34,8 @@ typedef enum BookingLockClass
 	BOOKING_LOCK_RESOURCE = 19268,
 	BOOKING_LOCK_WORKER = 19269,
 	BOOKING_LOCK_SIGNIN = 19270,
-	BOOKING_LOCK_FEED = 19272
+	BOOKING_LOCK_FEED = 19272,
+	BOOKING_LOCK_WEBHOOK = 19273
 } BookingLockClass;
 
 static void acquire(BookingLockClass class, uint64 key, LOCKMODE mode);
@@ -122,6 +124,35 @@ booking_lock_intent_try(const BookingIdentity *identity)
 						 intent_bucket(identity, identity->intent),
 						 BOOKING_LOCK_INTENT);
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * Lock bookings of a webhook source, those that are not NULL, before any lock
+ * of intents and resources.  The identity's intent is not looked at.
+ */
+void
+booking_lock_webhook(const BookingIdentity *identity, const text *const *bookings,
+					 int count)
+{
+	uint32		buckets[BOOKING_WEBHOOK_BOOKINGS];
+	int			n = 0;
+
+	Assert(count <= BOOKING_WEBHOOK_BOOKINGS);
+	for (int i = 0; i < count; i++)
+	{
+		int			at = n;
+		uint32		bucket;
+
+		if (bookings[i] == NULL)
+			continue;
+		bucket = intent_bucket(identity, bookings[i]);
+		for (; at > 0 && buckets[at - 1] > bucket; at--)
+			buckets[at] = buckets[at - 1];
+		buckets[at] = bucket;
+		n++;
+	}
+	for (int i = 0; i < n; i++)
+		acquire(BOOKING_LOCK_WEBHOOK, buckets[i], ExclusiveLock);
 }
 
 /*

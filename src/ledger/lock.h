@@ -19,6 +19,9 @@
 #define BOOKING_PERMISSION_BUCKETS 1024
 #define BOOKING_INTENT_BUCKETS 4096
 
+/* bookings that one delivery speaks of */
+#define BOOKING_WEBHOOK_BOOKINGS 3
+
 extern void booking_lock_allow_waiting(bool allowed);
 extern void booking_lock_binding(const text *tenant, LOCKMODE mode);
 extern void booking_lock_permission(const text *tenant, const text *principal,
@@ -27,6 +30,8 @@ extern void booking_lock_permissions(const text *tenant, const text *principal,
 									 const text *approver, LOCKMODE mode);
 extern void booking_lock_intents(const BookingIdentity *identity,
 								 const text *predecessor);
+extern void booking_lock_webhook(const BookingIdentity *identity,
+								 const text *const *bookings, int count);
 extern bool booking_lock_intent_try(const BookingIdentity *identity);
 extern void booking_lock_feed(const text *tenant);
 extern bool booking_lock_feed_try(const text *tenant);

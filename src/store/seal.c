@@ -10,7 +10,7 @@
  * ciphertext, 16 bytes of tag.
  *
  * IDENTIFICATION
- *	  booking/src/controller/seal.c
+ *	  booking/src/store/seal.c
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@
 #include "storage/fd.h"
 
 #include "compat.h"
-#include "controller/seal.h"
+#include "store/seal.h"
 #include "guc.h"
 
 #define NONCE_LEN 12

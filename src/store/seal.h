@@ -4,7 +4,7 @@
  *	  credentials at rest
  *
  * IDENTIFICATION
- *	  booking/src/controller/seal.h
+ *	  booking/src/store/seal.h
  *
  *-------------------------------------------------------------------------
  */

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.h
+ *	  bringing what a delivery says about through the ledger
+ *
+ * IDENTIFICATION
+ *	  booking/src/webhook/apply.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BOOKING_APPLY_H
+#define BOOKING_APPLY_H
+
+#include "codec/webhook_event.h"
+#include "ledger/call.h"
+#include "store/webhook.h"
+
+/* what became of a delivery */
+typedef struct BookingOutcome
+{
+	const char *state;			/* see booking.inbox */
+	const char *reason;			/* NULL: nothing to explain */
+	bool		failed;			/* nothing was changed */
+	bool		again;			/* and it is worth trying again */
+	bool		changed;		/* the booking is not as it was */
+	bool		late;			/* a creation that came after the cancel */
+} BookingOutcome;
+
+extern void booking_apply(BookingCall *call,
+						  const BookingWebhookSource *source,
+						  const BookingWebhookEvent *event, bool replay,
+						  BookingOutcome *outcome);
+extern void booking_apply_release(BookingCall *call,
+								  const BookingWebhookSource *source,
+								  text *booking, BookingOutcome *outcome);
+extern void booking_apply_record(BookingCall *call,
+								 const BookingWebhookSource *source,
+								 int64 delivery, int32 tries,
+								 const BookingOutcome *outcome);
+
+/* decode.c */
+extern void booking_webhook_decode(const BookingWebhookSource *source,
+								   const bytea *body, const text *booking,
+								   BookingArena *arena,
+								   BookingWebhookEvent *event);
+extern BookingArena *booking_webhook_arena(void);
+
+/* replay.c */
+extern bool booking_webhook_settle(BookingCall *call, int limit);
+
+#endif							/* BOOKING_APPLY_H */

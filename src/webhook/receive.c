@@ -1,0 +1,373 @@
+/*-------------------------------------------------------------------------
+ *
+ * receive.c
+ *	  booking_webhook_receive
+ *
+ * One call for whoever has a request in hand: it verifies, stores, applies, and
+ * says what to answer.  The caller answers after its commit, so a delivery that
+ * was answered with success is stored.  What is verified and can never be used
+ * is answered with success too: sent again it would be no better.
+ *
+ * The caller needs no binding to the source's tenant: EXECUTE on the function
+ * lets it hand deliveries in, and the secret of the source says whose they are.
+ *
+ * IDENTIFICATION
+ *	  booking/src/webhook/receive.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "codec/form.h"
+#include "codec/label.h"
+#include "compat.h"
+#include "ledger/args.h"
+#include "webhook/apply.h"
+#include "webhook/verify.h"
+
+PG_FUNCTION_INFO_V1(booking_webhook_receive);
+
+#define MAX_BYTES (1024 * 1024)
+#define MAX_TOKEN_BYTES 2000
+
+/* what is answered */
+typedef struct Reply
+{
+	int			status;
+	const char *body;
+	const char *verdict;
+} Reply;
+
+static void receive(BookingCall *call, text *name, BookingRawDelivery *raw,
+					Reply *reply);
+static bool is_handshake(const BookingWebhookSource *source,
+						 const BookingRawDelivery *raw, BookingArena *arena,
+						 Reply *reply);
+static void refuse(BookingCall *call, const BookingWebhookSource *source,
+				   int status, const char *verdict, Reply *reply);
+static void take_pushes(BookingCall *call, const BookingWebhookSource *source,
+						const BookingRawDelivery *raw, Reply *reply);
+static void take_push(BookingCall *call, const BookingWebhookSource *source,
+					  const BookingWebhookEvent *event, Reply *reply);
+static void take(BookingCall *call, const BookingWebhookSource *source,
+				 const BookingRawDelivery *raw, BookingArena *arena,
+				 Reply *reply);
+static int64 store(BookingCall *call, const BookingWebhookSource *source,
+				   const BookingWebhookEvent *event, bytea *body,
+				   Reply *reply);
+static text *dedupe_of(const BookingWebhookEvent *event);
+static text *label_of(const char *string);
+static void apply(BookingCall *call, const BookingWebhookSource *source,
+				  int64 delivery, const BookingWebhookEvent *event,
+				  Reply *reply);
+static void note_health(BookingCall *call, const BookingWebhookSource *source,
+						const char *problem);
+
+/*
+ * booking_webhook_receive(source, headers, body, query) returns (status,
+ * content_type, body, verdict)
+ */
+Datum
+booking_webhook_receive(PG_FUNCTION_ARGS)
+{
+	BookingRawDelivery raw = {0};
+	Reply		reply = {0};
+	BookingCall call;
+	text	   *source;
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	booking_arg_require(fcinfo, 0, "source");
+	booking_arg_require(fcinfo, 1, "headers");
+	booking_arg_require(fcinfo, 2, "body");
+	source = PG_GETARG_TEXT_PP(0);
+	raw.headers = PG_GETARG_JSONB_P(1);
+	raw.body = PG_GETARG_BYTEA_PP(2);
+	raw.query = PG_ARGISNULL(3) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(3));
+	booking_verify_headers(raw.headers);
+
+	booking_call_begin(&call, fcinfo, true);
+	receive(&call, source, &raw, &reply);
+	values[0] = Int32GetDatum(reply.status);
+	values[1] = CStringGetTextDatum("text/plain; charset=utf-8");
+	values[2] = CStringGetTextDatum(reply.body);
+	values[3] = CStringGetTextDatum(reply.verdict);
+	return booking_call_return_row(&call, values, nulls);
+}
+
+/*
+ * Verify a delivery, and go on with one that is from its source.
+ */
+static void
+receive(BookingCall *call, text *name, BookingRawDelivery *raw, Reply *reply)
+{
+	BookingWebhookSource source;
+	BookingArena *arena;
+	const char *problem;
+
+	if (!booking_store_webhook_source_read(name, &source) || source.removed)
+	{
+		*reply = (Reply) {404, "not found\n", "unknown_source"};
+		return;
+	}
+
+	/* from here on it works for the tenant, whoever hands the delivery in */
+	call->privileged = true;
+	if (VARSIZE_ANY_EXHDR(raw->body) >
+		booking_webhook_setting(source.settings, "max_bytes", MAX_BYTES))
+	{
+		refuse(call, &source, 413, "too_large", reply);
+		return;
+	}
+	arena = booking_webhook_arena();
+	if (is_handshake(&source, raw, arena, reply))
+		return;
+	problem = booking_verify(&source, raw, arena, booking_call_hold_clock());
+	if (problem != NULL)
+		refuse(call, &source, 401, problem, reply);
+	else if (booking_text_is(source.kind, "google") ||
+			 booking_text_is(source.kind, "graph"))
+		take_pushes(call, &source, raw, reply);
+	else
+		take(call, &source, raw, arena, reply);
+}
+
+/*
+ * Microsoft Graph asks before it subscribes: the token in the query is the
+ * answer.
+ */
+static bool
+is_handshake(const BookingWebhookSource *source, const BookingRawDelivery *raw,
+			 BookingArena *arena, Reply *reply)
+{
+	BookingForm form;
+	const char *token;
+
+	if (!booking_text_is(source->kind, "graph") ||
+		!booking_form_read(raw->query, strlen(raw->query), arena, &form))
+		return false;
+	token = booking_form_value(&form, "validationToken");
+	if (token == NULL || strlen(token) > MAX_TOKEN_BYTES)
+		return false;
+	*reply = (Reply) {200, token, "handshake"};
+	return true;
+}
+
+/*
+ * Count a delivery that is not from its source, and keep nothing of it.
+ */
+static void
+refuse(BookingCall *call, const BookingWebhookSource *source, int status,
+	   const char *verdict, Reply *reply)
+{
+	*reply = (Reply) {status, status == 413 ? "too large\n" : "not verified\n",
+		verdict};
+	booking_store_webhook_count(source->source, verdict, call->now);
+	note_health(call, source, verdict);
+}
+
+/*
+ * Pushes of a calendar: for each channel or subscription, read.
+ */
+static void
+take_pushes(BookingCall *call, const BookingWebhookSource *source,
+			const BookingRawDelivery *raw, Reply *reply)
+{
+	BookingWebhookEvent event = {0};
+	char	   *state = NULL;
+	char	   *channel;
+
+	*reply = (Reply) {raw->nnotes > 0 ? 202 : 200, "ok\n", "accepted"};
+	event.meaning = BOOKING_WEBHOOK_READ;
+	event.type = "push";
+	event.nkeys = 1;
+	for (int i = 0; i < raw->nnotes; i++)
+	{
+		bool		again = false;
+
+		for (int j = 0; j < i && !again; j++)
+			again = strcmp(raw->notes[j].subscription, raw->notes[i].subscription) == 0;
+		event.booking = event.keys[0] = raw->notes[i].subscription;
+		if (!again)
+			take_push(call, source, &event, reply);
+	}
+	if (raw->nnotes > 0)
+		return;
+
+	/* the first message of a channel of Google tells of no change */
+	(void) booking_verify_header(raw, "x-goog-resource-state", &state);
+	if (state != NULL && strcmp(state, "sync") == 0)
+	{
+		reply->verdict = "handshake";
+		return;
+	}
+	(void) booking_verify_header(raw, "x-goog-channel-id", &channel);
+	event.booking = event.keys[0] = channel;
+	take_push(call, source, &event, reply);
+}
+
+/*
+ * One push.  All of a channel share one row; its body, where it has one, holds
+ * the secret.
+ */
+static void
+take_push(BookingCall *call, const BookingWebhookSource *source,
+		  const BookingWebhookEvent *event, Reply *reply)
+{
+	BookingDelivery row = {0};
+	int64		delivery;
+
+	row.received_at = booking_call_hold_clock();
+	row.verdict = "accepted";
+	row.state = "applied";
+	row.type = cstring_to_text(event->type);
+	row.booking = label_of(event->booking);
+	row.body = palloc0(VARHDRSZ);
+	SET_VARSIZE(row.body, VARHDRSZ);
+	if (row.booking == NULL)
+	{
+		refuse(call, source, 401, "malformed_signature", reply);
+		return;
+	}
+	row.dedupe = cstring_to_text(psprintf("push\n%s", event->booking));
+	delivery = booking_store_inbox_insert(source, &row);
+	if (delivery == 0)
+		(void) booking_store_inbox_same(source->source, row.dedupe, row.body,
+										&delivery);
+	apply(call, source, delivery, event, reply);
+}
+
+/*
+ * A delivery about a booking: store it, and apply it if it is new.
+ */
+static void
+take(BookingCall *call, const BookingWebhookSource *source,
+	 const BookingRawDelivery *raw, BookingArena *arena, Reply *reply)
+{
+	BookingWebhookEvent event;
+	int64		delivery;
+
+	booking_webhook_decode(source, raw->body, NULL, arena, &event);
+	*reply = (Reply) {200, "ok\n", event.meaning == BOOKING_WEBHOOK_IGNORED ? "ignored" :
+		event.meaning == BOOKING_WEBHOOK_UNUSABLE ? "unusable" : "accepted"};
+	delivery = store(call, source, &event, raw->body, reply);
+	if (delivery != 0)
+		apply(call, source, delivery, &event, reply);
+	else
+		note_health(call, source, NULL);
+}
+
+/*
+ * Store a delivery and return its number, 0 for a copy.  A copy with another
+ * body is kept as evidence: what came first counts.
+ */
+static int64
+store(BookingCall *call, const BookingWebhookSource *source,
+	  const BookingWebhookEvent *event, bytea *body, Reply *reply)
+{
+	BookingDelivery row = {0};
+	int64		delivery;
+
+	row.received_at = booking_call_hold_clock();
+	row.verdict = reply->verdict;
+	row.state = "ignored";
+	row.reason = event->problem;
+	row.type = label_of(event->type);
+	row.booking = label_of(event->booking);
+	row.has_version = event->has_version;
+	row.version = event->version;
+	row.dedupe = dedupe_of(event);
+	row.body = body;
+	delivery = booking_store_inbox_insert(source, &row);
+	if (delivery != 0)
+		return delivery;
+	reply->verdict = "duplicate";
+	if (booking_store_inbox_same(source->source, row.dedupe, body, &delivery))
+		return 0;
+	row.verdict = "duplicate";
+	row.reason = "altered_copy";
+	row.dedupe = NULL;
+	(void) booking_store_inbox_insert(source, &row);
+	return 0;
+}
+
+/*
+ * What makes a delivery the same as another: booking, type and version; of
+ * those that only cause a reading, one at a time is enough.
+ */
+static text *
+dedupe_of(const BookingWebhookEvent *event)
+{
+	switch (event->meaning)
+	{
+		case BOOKING_WEBHOOK_IGNORED:
+		case BOOKING_WEBHOOK_UNUSABLE:
+			break;
+		case BOOKING_WEBHOOK_READ:
+			return cstring_to_text(psprintf("read\n%s", event->booking));
+		case BOOKING_WEBHOOK_PENDING:
+		case BOOKING_WEBHOOK_LIVE:
+		case BOOKING_WEBHOOK_ENDED:
+			return cstring_to_text(psprintf("%s\n" INT64_FORMAT "\n%s", event->type,
+											event->version, event->booking));
+	}
+	return NULL;
+}
+
+/*
+ * A text from outside, NULL unless it is a label.
+ */
+static text *
+label_of(const char *string)
+{
+	if (string == NULL ||
+		booking_label_check(string, strlen(string), true) != BOOKING_LABEL_OK)
+		return NULL;
+	return cstring_to_text(string);
+}
+
+/*
+ * Apply a stored delivery, and record what became of it.
+ */
+static void
+apply(BookingCall *call, const BookingWebhookSource *source, int64 delivery,
+	  const BookingWebhookEvent *event, Reply *reply)
+{
+	BookingOutcome outcome;
+
+	booking_apply(call, source, event, false, &outcome);
+	booking_apply_record(call, source, delivery, 0, &outcome);
+	if (outcome.late)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("a booking that was canceled is not made again"),
+				 errdetail("It is delivery %lld of booking.inbox.",
+						   (long long) delivery)));
+	note_health(call, source, outcome.failed ? outcome.reason :
+				strcmp(reply->verdict, "unusable") == 0 ? event->problem : NULL);
+}
+
+/*
+ * Note whether a delivery failed, and raise the alarm when the first, the fifth
+ * and the twentieth in a row has.
+ */
+static void
+note_health(BookingCall *call, const BookingWebhookSource *source,
+			const char *problem)
+{
+	int32		failures;
+
+	if (problem == NULL && source->failures == 0)
+		return;
+	failures = booking_store_webhook_source_health(source->source,
+												   problem != NULL, problem,
+												   call->now);
+	if (failures == 1 || failures == 5 || failures == 20)
+		ereport(LOG,
+				(errmsg("deliveries of a webhook source fail"),
+				 errdetail("Tenant \"%s\", source \"%s\": %d in a row, the last one with %s.",
+						   text_to_cstring(source->tenant),
+						   text_to_cstring(source->source), failures, problem)));
+}

@@ -1,0 +1,399 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  is a delivery from its source?
+ *
+ * The raw bytes are verified, before anything in them is read, and what cannot
+ * be verified is refused: without a secret, without a signature, with two.
+ * Every secret is tried on every signature whatever came out before, and the
+ * comparison takes as long wherever the difference is.  Notifications of
+ * Microsoft Graph are not signed: each carries the secret word, so the body is
+ * parsed first, by a decoder that survives anything.
+ *
+ * IDENTIFICATION
+ *	  booking/src/webhook/verify.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <openssl/crypto.h>
+
+#include "common/hmac.h"
+#include "common/sha2.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+#include "codec/webhook_signature.h"
+#include "compat.h"
+#include "ledger/call.h"
+#include "store/seal.h"
+#include "webhook/verify.h"
+
+/* seconds that a signature may be older or younger than now */
+#define TOLERANCE 300
+
+static const char *read_signature(const BookingWebhookSource *source,
+								  const BookingRawDelivery *raw,
+								  BookingSignature *signature,
+								  const char **id);
+static const char *verdict_of(BookingSignatureFault fault);
+static const char *one_header(const BookingRawDelivery *raw, const char *name,
+							  char **value);
+static bool is_signed(const BookingWebhookSource *source,
+					  const BookingRawDelivery *raw,
+					  const BookingSignature *signature, const char *id,
+					  const char *secret);
+static void raise_hmac(void) pg_attribute_noreturn();
+static const char *verify_google(const BookingRawDelivery *raw, char **token);
+static const char *verify_graph(BookingRawDelivery *raw, BookingArena *arena);
+static bool has_words(const BookingRawDelivery *raw, const char *secret);
+static void raise_headers(void) pg_attribute_noreturn();
+static bool names_header(const JsonbValue *value, const char *name);
+
+/*
+ * Why a delivery is not to be believed, as a word; NULL if it is.
+ */
+const char *
+booking_verify(const BookingWebhookSource *source, BookingRawDelivery *raw,
+			   BookingArena *arena, TimestampTz now)
+{
+	bool		google = booking_text_is(source->kind, "google");
+	bool		graph = booking_text_is(source->kind, "graph");
+	BookingSignature signature = {0};
+	const char *id = NULL;
+	const char *problem;
+	char	   *token = NULL;
+	int			nsecrets;
+	BookingWebhookSecret *secrets = booking_store_webhook_secrets(source->source,
+																  &nsecrets);
+	char	   *context = booking_verify_seal_context(source->source);
+	int			matches = 0;
+	int64		age;
+	int64		tolerance;
+
+	if (nsecrets == 0)
+		return "no_secret";
+	problem = google ? verify_google(raw, &token) :
+		graph ? verify_graph(raw, arena) :
+		read_signature(source, raw, &signature, &id);
+	if (problem != NULL)
+		return problem;
+	for (int i = 0; i < nsecrets; i++)
+	{
+		char	   *secret = booking_unseal(secrets[i].secret,
+											secrets[i].sealed, context);
+
+		if (google)
+			matches += booking_verify_equal(token, secret);
+		else if (graph)
+			matches += has_words(raw, secret);
+		else
+			matches += is_signed(source, raw, &signature, id, secret);
+		explicit_bzero(secret, strlen(secret));
+	}
+	if (matches == 0)
+		return "bad_signature";
+	if (!signature.has_time)
+		return NULL;
+
+	/* the signature is right: too old or too young is told apart from wrong */
+	age = now / USECS_PER_SEC +
+		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY - signature.time;
+	tolerance = booking_webhook_setting(source->settings, "tolerance", TOLERANCE);
+	return age > tolerance ? "stale" : age < -tolerance ? "future" : NULL;
+}
+
+/*
+ * What a secret of a source is bound to when it is sealed: unlike anything that
+ * a credential of an account is bound to.
+ */
+char *
+booking_verify_seal_context(const text *source)
+{
+	/* no label contains a control character */
+	return psprintf("\nwebhook\n%s", text_to_cstring(source));
+}
+
+/*
+ * Are two secrets equal?  How long it takes tells their lengths at most.
+ */
+bool
+booking_verify_equal(const char *a, const char *b)
+{
+	size_t		len = strlen(a);
+
+	return len == strlen(b) && CRYPTO_memcmp(a, b, len) == 0;
+}
+
+/*
+ * A setting that is a whole number, which was checked when it was put.
+ */
+int64
+booking_webhook_setting(const Jsonb *settings, const char *key,
+						int64 otherwise)
+{
+	JsonbValue	value;
+
+	if (getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &settings->root),
+									 key, strlen(key), &value) == NULL ||
+		value.type != jbvNumeric)
+		return otherwise;
+	return DatumGetInt32(DirectFunctionCall1(numeric_int4,
+											 NumericGetDatum(value.val.numeric)));
+}
+
+/*
+ * Raise an error unless headers are pairs of strings: the caller's fault, not
+ * the sender's.
+ */
+void
+booking_verify_headers(Jsonb *headers)
+{
+	JsonbIterator *it = JsonbIteratorInit(&headers->root);
+	JsonbValue	value;
+	JsonbIteratorToken token = JsonbIteratorNext(&it, &value, false);
+	bool		object = token == WJB_BEGIN_OBJECT;
+	int			depth = 1;
+	int			members = 0;
+
+	if (!object && (token != WJB_BEGIN_ARRAY || value.val.array.rawScalar))
+		raise_headers();
+	while ((token = JsonbIteratorNext(&it, &value, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_ARRAY && !object && depth == 1)
+		{
+			depth = 2;
+			members = 0;
+		}
+		else if (token == WJB_END_ARRAY && depth == 2)
+		{
+			if (members != 2)
+				raise_headers();
+			depth = 1;
+		}
+		else if (token == WJB_ELEM && depth == 2 && value.type == jbvString)
+			members++;
+		else if (token == WJB_VALUE && value.type == jbvString)
+			continue;
+		else if (token != WJB_KEY && token != WJB_END_OBJECT &&
+				 token != WJB_END_ARRAY)
+			raise_headers();
+	}
+}
+
+/*
+ * How many headers have a name, and the value of the last of them.
+ */
+int
+booking_verify_header(const BookingRawDelivery *raw, const char *name,
+					  char **value)
+{
+	JsonbIterator *it = JsonbIteratorInit(&raw->headers->root);
+	JsonbValue	found;
+	JsonbIteratorToken token;
+	int			count = 0;
+	bool		named = false;
+	bool		second = false;
+
+	*value = NULL;
+	while ((token = JsonbIteratorNext(&it, &found, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_ARRAY)
+			second = false;
+		else if (token == WJB_KEY || (token == WJB_ELEM && !second))
+		{
+			named = names_header(&found, name);
+			second = true;
+		}
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && named)
+		{
+			*value = pnstrdup(found.val.string.val, found.val.string.len);
+			named = false;
+			count++;
+		}
+	}
+	return count;
+}
+
+/*
+ * Read the signature of a source that signs; returns a verdict if there is none
+ * to go by.  id is that of a message of Standard Webhooks.
+ */
+static const char *
+read_signature(const BookingWebhookSource *source,
+			   const BookingRawDelivery *raw, BookingSignature *signature,
+			   const char **id)
+{
+	char	   *header;
+	char	   *timestamp;
+	char	   *message;
+	const char *problem;
+
+	if (booking_text_is(source->kind, "calendly"))
+	{
+		problem = one_header(raw, "calendly-webhook-signature", &header);
+		return problem != NULL ? problem :
+			verdict_of(booking_signature_calendly(header, signature));
+	}
+	if (booking_text_is(source->kind, "calcom"))
+	{
+		problem = one_header(raw, "x-cal-signature-256", &header);
+		return problem != NULL ? problem :
+			verdict_of(booking_signature_calcom(header, signature));
+	}
+	if (booking_text_is(source->kind, "acuity"))
+	{
+		problem = one_header(raw, "x-acuity-signature", &header);
+		return problem != NULL ? problem :
+			verdict_of(booking_signature_acuity(header, signature));
+	}
+	problem = one_header(raw, "webhook-signature", &header);
+	if (problem == NULL)
+		problem = one_header(raw, "webhook-timestamp", &timestamp);
+	if (problem == NULL)
+		problem = one_header(raw, "webhook-id", &message);
+	if (problem != NULL)
+		return problem;
+	*id = message;
+	return verdict_of(booking_signature_standard(message, timestamp, header,
+												 signature));
+}
+
+/*
+ * A fault of the form as a verdict.
+ */
+static const char *
+verdict_of(BookingSignatureFault fault)
+{
+	return fault == BOOKING_SIGNATURE_OK ? NULL :
+		fault == BOOKING_SIGNATURE_UNSIGNED ? "unsigned" : "malformed_signature";
+}
+
+/*
+ * The header of a name; a verdict if there is none, or several.
+ */
+static const char *
+one_header(const BookingRawDelivery *raw, const char *name, char **value)
+{
+	int			count = booking_verify_header(raw, name, value);
+
+	return count == 1 ? NULL : count == 0 ? "missing_signature" :
+		"malformed_signature";
+}
+
+/*
+ * Did a secret make one of the signatures?
+ */
+static bool
+is_signed(const BookingWebhookSource *source, const BookingRawDelivery *raw,
+		  const BookingSignature *signature, const char *id,
+		  const char *secret)
+{
+	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	const uint8 *secret_key = (const uint8 *) secret;
+	int			len = (int) strlen(secret);
+	pg_hmac_ctx *hmac = pg_hmac_create(PG_SHA256);
+	bool		ok;
+	int			matches = 0;
+
+	if (id != NULL)
+	{
+		secret_key = key;
+		len = booking_signature_standard_key(secret, key);
+	}
+	ok = hmac != NULL && len > 0 && pg_hmac_init(hmac, secret_key, len) >= 0;
+	if (ok && id != NULL)
+		ok = pg_hmac_update(hmac, (const uint8 *) id, strlen(id)) >= 0 &&
+			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
+	if (ok && signature->has_time)
+		ok = pg_hmac_update(hmac, (const uint8 *) signature->digits,
+							strlen(signature->digits)) >= 0 &&
+			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
+	ok = ok && pg_hmac_update(hmac, (const uint8 *) VARDATA_ANY(raw->body),
+							  VARSIZE_ANY_EXHDR(raw->body)) >= 0 &&
+		pg_hmac_final(hmac, digest, sizeof(digest)) >= 0;
+	pg_hmac_free(hmac);
+	explicit_bzero(key, sizeof(key));
+	if (!ok)
+		raise_hmac();
+	for (int i = 0; i < signature->count; i++)
+		matches += CRYPTO_memcmp(digest, signature->digests[i],
+								 sizeof(digest)) == 0;
+	return matches > 0;
+}
+
+/*
+ * The error when the library fails; it says nothing of what it worked on.
+ */
+static void
+raise_hmac(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("could not verify a signature")));
+}
+
+/*
+ * A push of Google: which channel, and the token that came with it.
+ */
+static const char *
+verify_google(const BookingRawDelivery *raw, char **token)
+{
+	char	   *channel;
+	const char *problem = one_header(raw, "x-goog-channel-token", token);
+
+	return problem != NULL ? problem :
+		one_header(raw, "x-goog-channel-id", &channel);
+}
+
+/*
+ * Read the notifications of Microsoft Graph.
+ */
+static const char *
+verify_graph(BookingRawDelivery *raw, BookingArena *arena)
+{
+	raw->notes = booking_webhook_read_graph(VARDATA_ANY(raw->body),
+											VARSIZE_ANY_EXHDR(raw->body),
+											arena, &raw->nnotes);
+	return raw->notes == NULL ? "malformed_signature" : NULL;
+}
+
+/*
+ * Does every notification carry the secret?
+ */
+static bool
+has_words(const BookingRawDelivery *raw, const char *secret)
+{
+	int			matches = 0;
+
+	for (int i = 0; i < raw->nnotes; i++)
+		matches += booking_verify_equal(raw->notes[i].client_state, secret);
+	return matches == raw->nnotes;
+}
+
+/*
+ * The error about headers.
+ */
+static void
+raise_headers(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("argument \"%s\" is invalid", "headers"),
+			 errhint("Give an array of [name, value] pairs of strings, in which names may repeat, or an object.")));
+}
+
+/*
+ * Is a string the name of a header, in whatever case?
+ */
+static bool
+names_header(const JsonbValue *value, const char *name)
+{
+	return value->type == jbvString &&
+		value->val.string.len == strlen(name) &&
+		pg_strncasecmp(value->val.string.val, name, strlen(name)) == 0;
+}

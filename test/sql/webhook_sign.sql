@@ -1,0 +1,147 @@
+--
+-- webhook_sign.sql: only what is from its source is believed
+--
+-- Signatures are over the raw bytes, whatever they look like; every secret of a
+-- source may have made one, and any of several may be the right one.  What is
+-- missing, repeated, garbled or of the wrong length is refused, and so is all
+-- of a source without a secret.  A signature that is right and old has a
+-- verdict of its own.  Proves R60, R61, R64, R65 and the vectors of "it must
+-- show"; the shapes of headers are in test/unit/webhook.c.
+--
+
+\set ECHO none
+\getenv srcdir PG_ABS_SRCDIR
+\set setup :srcdir '/sql/setup.inc'
+\i :setup
+\set helpers :srcdir '/sql/webhook.inc'
+SET client_min_messages = error;
+\i :helpers
+
+-- HMAC as RFC 4231 has it (test case 2), for the tests' own.
+SELECT same('hmac', encode(hmac(b('Jefe'), b('what do ya want for nothing?')), 'hex'), '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843');
+
+SELECT FROM booking_resource_put('hook_sign', 'room');
+SELECT FROM source('gcy', 'calendly', tenant => 'hook_sign');
+SELECT FROM source('gcc', 'calcom', tenant => 'hook_sign');
+SELECT FROM source('gac', 'acuity', tenant => 'hook_sign');
+SELECT FROM source('gsw', 'standard', tenant => 'hook_sign');
+SELECT FROM source('ggo', 'google', tenant => 'hook_sign');
+SELECT FROM source('ggr', 'graph', tenant => 'hook_sign');
+
+CREATE FUNCTION test.verdict(source text, headers jsonb, body bytea)
+RETURNS text
+LANGUAGE sql
+AS $$
+	SELECT r.status || ' ' || r.verdict FROM booking_webhook_receive(verdict.source, verdict.headers, verdict.body) r;
+$$;
+
+-- Bodies as senders write them: verified as bytes, not as what they mean.
+SELECT same('bytes: ' || what, verdict('gcc', calcom('key', body), body), '200 ignored')
+  FROM (VALUES ('odd spacing', b(E'{ "triggerEvent"\t:"X" ,  "a" :1}')), ('key order', b('{"z":1,"triggerEvent":"X","a":2}')),
+		('escapes', b('{"triggerEvent":"X","n":"\u00e9"}')), ('no escapes', b('{"triggerEvent":"X","n":"é"}')),
+		('CRLF', b(E'{"triggerEvent":"X",\r\n"a":1}\r\n')), ('a trailing newline', b(E'{"triggerEvent":"X"}\n'))) AS x (what, body);
+SELECT same('one byte more', verdict('gcc', calcom('key', b('{"triggerEvent":"X"}')), b(E'{"triggerEvent":"X"}\n')), '401 bad_signature');
+SELECT same('escapes are bytes', verdict('gcc', calcom('key', b('{"triggerEvent":"é"}')), b('{"triggerEvent":"\u00e9"}')), '401 bad_signature');
+
+-- Cal.com.
+SELECT same('cal.com: ' || what, verdict('gcc', headers, b('{"triggerEvent":"X"}')), want)
+  FROM encode(hmac(b('key'), b('{"triggerEvent":"X"}')), 'hex') AS h,
+  LATERAL (VALUES ('upper case', jsonb_build_object('X-CAL-SIGNATURE-256', upper(h)), '200 ignored'),
+		('blanks around', jsonb_build_object('x-cal-signature-256', ' ' || h || ' '), '200 ignored'),
+		('missing', '{}'::jsonb, '401 missing_signature'), ('another header', jsonb_build_object('x-cal-signature', h), '401 missing_signature'),
+		('empty', jsonb_build_object('x-cal-signature-256', ''), '401 malformed_signature'),
+		('no secret', jsonb_build_object('x-cal-signature-256', 'no-secret-provided'), '401 unsigned'),
+		('repeated', jsonb_build_array(jsonb_build_array('x-cal-signature-256', h), jsonb_build_array('X-Cal-Signature-256', h)), '401 malformed_signature'),
+		('short', jsonb_build_object('x-cal-signature-256', left(h, 62)), '401 malformed_signature'),
+		('long', jsonb_build_object('x-cal-signature-256', h || '00'), '401 malformed_signature'),
+		('two in one', jsonb_build_object('x-cal-signature-256', h || ',' || h), '401 malformed_signature'),
+		('a prefix', jsonb_build_object('x-cal-signature-256', 'sha256=' || h), '401 malformed_signature'),
+		('garbled', jsonb_build_object('x-cal-signature-256', overlay(h PLACING 'g' FROM 1)), '401 malformed_signature'),
+		('first digit', jsonb_build_object('x-cal-signature-256', overlay(h PLACING CASE left(h, 1) WHEN '0' THEN '1' ELSE '0' END FROM 1)), '401 bad_signature'),
+		('last digit', jsonb_build_object('x-cal-signature-256', left(h, 63) || CASE right(h, 1) WHEN '0' THEN '1' ELSE '0' END), '401 bad_signature')) AS x (what, headers, want);
+SELECT same('no key', verdict('gcc', calcom('', b('{"triggerEvent":"X"}')), b('{"triggerEvent":"X"}')), '401 bad_signature');
+
+-- Calendly: times, and several signatures.
+CREATE FUNCTION test.v1(at text, key text DEFAULT 'key')
+RETURNS text
+LANGUAGE sql
+AS $$
+	SELECT 'v1=' || encode(hmac(b(key), b(at || '.{"event":"X"}')), 'hex');
+$$;
+SELECT same('calendly: ' || what, verdict('gcy', jsonb_build_object('Calendly-Webhook-Signature', header), b('{"event":"X"}')), want)
+  FROM t() AS t, t(-290) AS older, t(-310) AS old, t(290) AS younger, t(310) AS young,
+  LATERAL (VALUES ('good', 't=' || t || ',' || v1(t), '200 ignored'), ('the other way round', v1(t) || ',t=' || t, '200 ignored'),
+		('blanks', 't=' || t || ', ' || v1(t), '200 ignored'), ('another version', 't=' || t || ',v0=abc,' || v1(t), '200 ignored'),
+		('two, the second right', 't=' || t || ',' || v1(t, 'other') || ',' || v1(t), '200 ignored'),
+		('two, none right', 't=' || t || ',' || v1(t, 'other') || ',' || v1(t, 'more'), '401 bad_signature'),
+		('a little old', 't=' || older || ',' || v1(older), '200 ignored'), ('old', 't=' || old || ',' || v1(old), '401 stale'),
+		('a little young', 't=' || younger || ',' || v1(younger), '200 ignored'), ('young', 't=' || young || ',' || v1(young), '401 future'),
+		('old and wrong', 't=' || old || ',' || v1(t), '401 bad_signature'), ('another time', 't=' || older || ',' || v1(t), '401 bad_signature'),
+		('no time', v1(t), '401 malformed_signature'), ('two times', 't=' || t || ',t=' || t || ',' || v1(t), '401 malformed_signature'),
+		('a sign', 't=+' || t || ',' || v1('+' || t), '401 malformed_signature'), ('a zero before', 't=0' || t || ',' || v1('0' || t), '200 ignored'),
+		('a long time', 't=' || repeat('9', 30) || ',' || v1(t), '401 malformed_signature'), ('no signature', 't=' || t, '401 malformed_signature'),
+		('short', 't=' || t || ',' || left(v1(t), 60), '401 malformed_signature'), ('one of them short', 't=' || t || ',' || v1(t) || ',v1=00', '401 malformed_signature'),
+		('empty', '', '401 malformed_signature'), ('commas', ',,,', '401 malformed_signature'), ('no equals', 't', '401 malformed_signature'),
+		('nine', 't=' || t || repeat(',' || v1(t), 9), '401 malformed_signature')) AS x (what, header, want);
+SELECT FROM booking_webhook_source_put('hook_sign', 'gcy', settings => '{"tolerance": 3600}');
+SELECT same('a wider tolerance', verdict('gcy', calendly('key', b('{"event":"X"}'), t(-310)), b('{"event":"X"}')), '200 ignored');
+SELECT same('that ends too', verdict('gcy', calendly('key', b('{"event":"X"}'), t(-3700)), b('{"event":"X"}')), '401 stale');
+
+-- Acuity: base64 over the form as it came.
+SELECT same('acuity', verdict('gac', acuity('key', b('action=changed&id=1')), b('action=changed&id=1')), '200 accepted');
+SELECT same('acuity, another order', verdict('gac', acuity('key', b('action=changed&id=1')), b('id=1&action=changed')), '401 bad_signature');
+SELECT same('acuity in hex', verdict('gac', jsonb_build_object('x-acuity-signature', encode(hmac(b('key'), b('a=1')), 'hex')), b('a=1')), '401 malformed_signature');
+
+-- Standard Webhooks: the vector of its own documentation, which is old; and ours.
+SELECT FROM booking_webhook_secret_put('gsw', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
+SELECT same('standard, its example', verdict('gsw', '{"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330", "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}', b('{"test": 2432232314}')), '401 stale');
+SELECT same('standard, not its example', verdict('gsw', '{"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265331", "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}', b('{"test": 2432232314}')), '401 bad_signature');
+SELECT same('standard', verdict('gsw', standard('k', '{"type":"X"}'), '{"type":"X"}'), '200 ignored');
+SELECT same('standard, another id', verdict('gsw', jsonb_set(standard('k', '{"type":"X"}'), '{0,1}', '"msg_2"'), '{"type":"X"}'), '401 bad_signature');
+SELECT same('standard, a dot in the id', verdict('gsw', standard('k', '{"type":"X"}', id => 'a.b'), '{"type":"X"}'), '401 malformed_signature');
+SELECT same('standard, no id', verdict('gsw', standard('k', '{"type":"X"}') - 0, '{"type":"X"}'), '401 missing_signature');
+SELECT same('standard, no time', verdict('gsw', standard('k', '{"type":"X"}') - 1, '{"type":"X"}'), '401 missing_signature');
+SELECT same('standard, two', verdict('gsw', jsonb_set(standard('k', '{"type":"X"}'), '{2,1}', to_jsonb('v1a,abc v1,' || repeat('A', 43) || '= ' || (standard('k', '{"type":"X"}') -> 2 ->> 1))), '{"type":"X"}'), '200 ignored');
+SELECT same('standard, only another version', verdict('gsw', jsonb_set(standard('k', '{"type":"X"}'), '{2,1}', '"v1a,abc"'), '{"type":"X"}'), '401 malformed_signature');
+SELECT same('standard, from the future', verdict('gsw', standard('k', '{"type":"X"}', t(310)), '{"type":"X"}'), '401 future');
+
+-- Secrets: several, retired, none.
+SELECT same('a second secret', booking_webhook_secret_add('gcc', 'second'), 2);
+SELECT same('by either', (SELECT string_agg(verdict('gcc', calcom(k, b('{"triggerEvent":"X"}')), b('{"triggerEvent":"X"}')), ' ') FROM unnest(ARRAY['key', 'second']) k), '200 ignored 200 ignored');
+SELECT same('the first is retired', booking_webhook_secret_retire('gcc', 'key'), 1);
+SELECT same('only by the second', (SELECT string_agg(verdict('gcc', calcom(k, b('{"triggerEvent":"X"}')), b('{"triggerEvent":"X"}')), ' ' ORDER BY k) FROM unnest(ARRAY['key', 'second']) k), '401 bad_signature 200 ignored');
+SELECT fails('no such secret', $$SELECT booking_webhook_secret_retire('gcc', 'key')$$, '42704');
+SELECT same('by its number', booking_webhook_secret_retire('gcc', 2), 0);
+SELECT same('without a secret nothing is believed', verdict('gcc', calcom('second', b('x')), b('x')), '401 no_secret');
+SELECT same('also not without a signature', verdict('gcc', '{"x-cal-signature-256": "no-secret-provided"}', b('x')), '401 no_secret');
+SELECT same('numbers are not used again', booking_webhook_secret_put('gcc', 'third'), 3);
+SELECT FROM generate_series(1, 9) n, booking_webhook_secret_put('gcc', 'more' || n);
+SELECT fails('too many secrets', $$SELECT booking_webhook_secret_put('gcc', 'x')$$, '54000');
+
+-- A secret of one source opens no other, and none is in what a caller may read.
+SELECT same('in no row of the audit', (SELECT count(*) FROM booking.audit_entry a WHERE a::text LIKE '%second%'), 0::bigint);
+
+-- Google: the token of the channel; there is nothing to read where nothing is mapped to a calendar.
+SELECT same('google, first message', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "sync"}', ''), '200 handshake');
+SELECT same('google', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "exists"}', '') || ': ' || last('ggo'), '200 accepted: failed no_calendar');
+SELECT same('google, again', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "exists"}', ''), '200 accepted');
+SELECT same('one row a channel', (SELECT string_agg(booking || copies, ' ') FROM booking.inbox WHERE source = 'ggo'), 'c12');
+SELECT same('google, another token', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "keys"}', ''), '401 bad_signature');
+SELECT same('google, no token', verdict('ggo', '{"X-Goog-Channel-ID": "c1"}', ''), '401 missing_signature');
+
+-- Microsoft Graph: the handshake, and the word in every notification.
+SELECT same('graph, handshake', (SELECT concat_ws('|', status, content_type, body, verdict) FROM booking_webhook_receive('ggr', '{}', '', 'validationToken=Validation%3a+Testing+%c3%a9%3c')), '200|text/plain; charset=utf-8|Validation: Testing é<|handshake');
+SELECT same('no handshake for others', (SELECT verdict FROM booking_webhook_receive('gcy', '{}', '', 'validationToken=x')), 'missing_signature');
+SELECT same('a broken handshake', (SELECT verdict FROM booking_webhook_receive('ggr', '{}', '', 'validationToken=%zz')), 'malformed_signature');
+SELECT same('graph: ' || what, verdict('ggr', '{}', b(body)), want)
+  FROM (VALUES ('good', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2", "clientState": "key"}, {"subscriptionId": "s1", "clientState": "key"}]}', '202 accepted'),
+		('one of them wrong', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2", "clientState": "kex"}]}', '401 bad_signature'),
+		('one of them none', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2"}]}', '401 bad_signature'),
+		('none', '{"value": []}', '401 malformed_signature'), ('no array', '{"value": {}}', '401 malformed_signature'), ('no JSON', 'x', '401 malformed_signature')) AS x (what, body, want);
+SELECT same('one row a subscription, without the word', (SELECT string_agg(booking || copies || length(body), ' ' ORDER BY booking) FROM booking.inbox WHERE source = 'ggr'), 's110 s210');
+
+-- Size.
+SELECT FROM booking_webhook_source_put('hook_sign', 'gac', settings => '{"max_bytes": 10}');
+SELECT same('too large', verdict('gac', acuity('key', b('action=changed')), b('action=changed')), '413 too_large');
+
+SELECT done();
