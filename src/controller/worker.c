@@ -53,6 +53,8 @@
 #include "store/effect.h"
 #include "store/extension.h"
 #include "store/operation.h"
+#include "store/webhook.h"
+#include "webhook/apply.h"
 
 PGDLLEXPORT void booking_worker_main(Datum arg);
 
@@ -61,6 +63,7 @@ PGDLLEXPORT void booking_worker_main(Datum arg);
 #define UNWOKEN_POLL_MS 1000
 #define ERROR_FIRST_MS 1000
 #define ERROR_LAST_MS 60000
+#define WEBHOOKS_AT_ONCE 50
 
 typedef enum RoundResult
 {
@@ -78,6 +81,7 @@ static RoundResult work_round(bool recovered, bool careful);
 static RoundResult enter_extension(void);
 static void leave_extension(void);
 static void record_outcomes(void);
+static void settle_webhooks(void);
 static void recorded(void);
 static long wait_time(RoundResult result);
 static long wait_until(TimestampTz due, long wait);
@@ -95,6 +99,8 @@ static bool next_known = false;
 static TimestampTz next_due = 0;
 static bool pull_known = false; /* the same for reading calendars */
 static TimestampTz pull_due = 0;
+static bool webhook_known = false;	/* and for deliveries that wait */
+static TimestampTz webhook_due = 0;
 
 /*
  * Entry point.  arg is the database.
@@ -291,7 +297,7 @@ idle_too_long(void)
 	if (booking_shared_present())
 		return false;
 	if (idle_since == 0 || booking_dispatch_in_flight() > 0 || next_known ||
-		booking_pull_in_flight() > 0)
+		webhook_known || booking_pull_in_flight() > 0)
 		idle_since = GetCurrentTimestamp();
 	return TimestampDifferenceExceeds(idle_since, GetCurrentTimestamp(),
 									  booking_idle_exit * 1000);
@@ -318,6 +324,8 @@ work_round(bool recovered, bool careful)
 		((careful || booking_pull_ready()) && booking_dispatch_finished()))
 		record_outcomes();
 	booking_pull_work(pause_reason[0] == '\0');
+	if (webhook_known && webhook_due <= booking_call_hold_clock())
+		settle_webhooks();
 
 	recording = booking_dispatch_finished();
 	booking_session_begin(&call, "recording and leasing");
@@ -347,6 +355,7 @@ work_round(bool recovered, bool careful)
 		next_known = pull_known = false;
 	}
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
+	webhook_known = booking_store_webhook_next_due(&webhook_due);
 	booking_session_commit(&call);
 	if (recording)
 		recorded();
@@ -375,7 +384,7 @@ enter_extension(void)
 	{
 		result = ROUND_PAUSED;
 		strlcpy(pause_reason, reason, sizeof(pause_reason));
-		next_known = pull_known = false;
+		next_known = pull_known = webhook_known = false;
 	}
 	else
 	{
@@ -444,6 +453,20 @@ record_outcomes(void)
 }
 
 /*
+ * Settle deliveries that wait, in a transaction of their own, for they need
+ * locks.  Nothing of it is sent, so it does not matter whether we may send.
+ */
+static void
+settle_webhooks(void)
+{
+	BookingCall call;
+
+	booking_session_begin(&call, "settling deliveries");
+	booking_webhook_settle(&call, WEBHOOKS_AT_ONCE);
+	booking_session_commit(&call);
+}
+
+/*
  * Outcomes are recorded and committed.
  */
 static void
@@ -466,6 +489,8 @@ wait_time(RoundResult result)
 		wait = Min(wait, UNWOKEN_POLL_MS);
 	if (result == ROUND_CONTENDED)
 		return Min(wait, CONTENDED_MS * 4);
+	if (webhook_known)
+		wait = wait_until(webhook_due, wait);
 	if (result != ROUND_WORKED)
 		return wait;
 	if (booking_dispatch_contended() || booking_dispatch_finished())

@@ -341,6 +341,54 @@ static Rule rules[] = {
 			"    OR i.state IN ('proposed', 'committed')"
 			"       AND t.state IN ('waiting', 'idle')"
 			"       AND t.start_at IS DISTINCT FROM lower(i.during)"
+	}},
+	{"webhook_secret", {
+			"SELECT concat_ws('/', k.source, k.number), 'the secret belongs to no source'"
+			"  FROM booking.webhook_secret k"
+			" WHERE NOT EXISTS (SELECT FROM booking.webhook_source s"
+			"   WHERE s.source = k.source AND s.removed_at IS NULL"
+			"     AND k.number <= s.secrets)"
+	}},
+	{"webhook_map", {
+			"SELECT concat_ws('/', m.source, m.remote_key), 'the mapping names no source, or no resource of its tenant'"
+			"  FROM booking.webhook_map m"
+			" WHERE NOT EXISTS (SELECT FROM booking.webhook_source s"
+			"   JOIN booking.resource r"
+			"     ON r.tenant = s.tenant AND r.resource = m.resource"
+			"   WHERE s.source = m.source AND s.removed_at IS NULL)"
+	}},
+	{"inbox", {
+			"SELECT i.delivery::text, 'the delivery belongs to no source of its tenant'"
+			"  FROM booking.inbox i"
+			" WHERE NOT EXISTS (SELECT FROM booking.webhook_source s"
+			"   WHERE s.source = i.source AND s.tenant = i.tenant)"
+	}},
+	{"inbox", {
+			"SELECT i.delivery::text, 'the delivery waits for the other half of nothing'"
+			"  FROM booking.inbox i"
+			" WHERE i.state = 'waiting' AND NOT EXISTS"
+			"  (SELECT FROM booking.webhook_booking b"
+			"    WHERE b.source = i.source AND b.booking = i.booking"
+			"      AND b.state = 'moving')"
+	}},
+	{"webhook_booking", {
+			"SELECT concat_ws('/', b.source, b.booking), 'no intent of its source stands for the booking'"
+			"  FROM booking.webhook_booking b"
+			" WHERE b.state <> 'ended' AND NOT EXISTS"
+			"  (SELECT FROM booking.intent i"
+			"    WHERE i.tenant = b.tenant AND i.principal = b.source"
+			"      AND i.intent = b.intent)"
+	}},
+	{"webhook_booking", {
+			"SELECT concat_ws('/', b.source, b.booking), 'the booking has ended at its source and not here'"
+			"  FROM booking.webhook_booking b"
+			"  JOIN booking.intent i ON i.tenant = b.tenant"
+			"   AND i.principal = b.source AND i.intent = b.intent"
+			" WHERE b.state = 'ended'"
+			"   AND i.state NOT IN ('canceling', 'canceled')"
+			"   AND NOT EXISTS (SELECT FROM booking.intent n"
+			"    WHERE n.tenant = i.tenant AND n.principal = i.principal"
+			"      AND n.supersedes = i.intent AND n.state <> 'canceled')"
 	}}
 };
 

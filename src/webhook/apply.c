@@ -57,6 +57,7 @@
 #define RETRIES 12
 #define FIRST_RETRY (10 * USECS_PER_SEC)
 #define LAST_RETRY (3600 * USECS_PER_SEC)
+#define RELEASE_RETRY (60 * USECS_PER_SEC)
 
 /* one event being applied, under the lock of its bookings */
 typedef struct BookingApply
@@ -71,7 +72,7 @@ typedef struct BookingApply
 	text	   *superseded;		/* intent that a claim took the place of */
 	bool		known;
 	BookingWebhookBooking row;
-	BookingOutcome *outcome;
+	BookingApplied *outcome;
 } BookingApply;
 
 static void try_apply(BookingApply *apply, void (*work) (BookingApply *apply));
@@ -109,7 +110,7 @@ static Jsonb *terms_of(const BookingWebhookSource *source);
 void
 booking_apply(BookingCall *call, const BookingWebhookSource *source,
 			  const BookingWebhookEvent *event, bool replay,
-			  BookingOutcome *outcome)
+			  BookingApplied *outcome)
 {
 	BookingApply apply = {0};
 
@@ -143,7 +144,7 @@ booking_apply(BookingCall *call, const BookingWebhookSource *source,
  */
 void
 booking_apply_release(BookingCall *call, const BookingWebhookSource *source,
-					  text *booking, BookingOutcome *outcome)
+					  text *booking, BookingApplied *outcome)
 {
 	BookingApply apply = {0};
 
@@ -160,7 +161,7 @@ booking_apply_release(BookingCall *call, const BookingWebhookSource *source,
 	if (booking_store_webhook_booking_read(source->source, booking, &apply.row) &&
 		strcmp(apply.row.state, "moving") == 0)
 	{
-		apply.row.units_until = booking_call_hold_clock() + PAIR_WAIT * USECS_PER_SEC;
+		apply.row.units_until = booking_call_hold_clock() + RELEASE_RETRY;
 		put_row(&apply);
 	}
 }
@@ -171,7 +172,7 @@ booking_apply_release(BookingCall *call, const BookingWebhookSource *source,
 void
 booking_apply_record(BookingCall *call, const BookingWebhookSource *source,
 					 int64 delivery, int32 tries,
-					 const BookingOutcome *outcome)
+					 const BookingApplied *outcome)
 {
 	TimestampTz next;
 	bool		again = outcome->failed && outcome->again && tries < RETRIES;

@@ -16,7 +16,7 @@
 #include "store/webhook.h"
 
 /* what became of a delivery */
-typedef struct BookingOutcome
+typedef struct BookingApplied
 {
 	const char *state;			/* see booking.inbox */
 	const char *reason;			/* NULL: nothing to explain */
@@ -24,19 +24,19 @@ typedef struct BookingOutcome
 	bool		again;			/* and it is worth trying again */
 	bool		changed;		/* the booking is not as it was */
 	bool		late;			/* a creation that came after the cancel */
-} BookingOutcome;
+} BookingApplied;
 
 extern void booking_apply(BookingCall *call,
 						  const BookingWebhookSource *source,
 						  const BookingWebhookEvent *event, bool replay,
-						  BookingOutcome *outcome);
+						  BookingApplied *outcome);
 extern void booking_apply_release(BookingCall *call,
 								  const BookingWebhookSource *source,
-								  text *booking, BookingOutcome *outcome);
+								  text *booking, BookingApplied *outcome);
 extern void booking_apply_record(BookingCall *call,
 								 const BookingWebhookSource *source,
 								 int64 delivery, int32 tries,
-								 const BookingOutcome *outcome);
+								 const BookingApplied *outcome);
 
 /* decode.c */
 extern void booking_webhook_decode(const BookingWebhookSource *source,
@@ -46,6 +46,6 @@ extern void booking_webhook_decode(const BookingWebhookSource *source,
 extern BookingArena *booking_webhook_arena(void);
 
 /* replay.c */
-extern bool booking_webhook_settle(BookingCall *call, int limit);
+extern void booking_webhook_settle(BookingCall *call, int limit);
 
 #endif							/* BOOKING_APPLY_H */

@@ -335,7 +335,7 @@ static void
 apply(BookingCall *call, const BookingWebhookSource *source, int64 delivery,
 	  const BookingWebhookEvent *event, Reply *reply)
 {
-	BookingOutcome outcome;
+	BookingApplied outcome;
 
 	booking_apply(call, source, event, false, &outcome);
 	booking_apply_record(call, source, delivery, 0, &outcome);

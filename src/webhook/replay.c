@@ -46,7 +46,7 @@ static int64 replay_page(BookingCall *call, const BookingWebhookSource *source,
 						 Replay *replay, int64 after);
 static void reapply(BookingCall *call, const BookingWebhookSource *source,
 					const BookingDelivery *delivery, BookingArena *arena,
-					bool again, BookingOutcome *outcome);
+					bool again, BookingApplied *outcome);
 static bool settle(BookingCall *call, const BookingWebhookDue *due);
 
 /*
@@ -141,7 +141,7 @@ replay_page(BookingCall *call, const BookingWebhookSource *source,
 
 	for (int i = 0; i < count; i++)
 	{
-		BookingOutcome outcome;
+		BookingApplied outcome;
 
 		reapply(call, source, &deliveries[i], arena, true, &outcome);
 		booking_arena_reset(arena);
@@ -159,7 +159,7 @@ replay_page(BookingCall *call, const BookingWebhookSource *source,
 static void
 reapply(BookingCall *call, const BookingWebhookSource *source,
 		const BookingDelivery *delivery, BookingArena *arena, bool again,
-		BookingOutcome *outcome)
+		BookingApplied *outcome)
 {
 	BookingWebhookEvent event;
 
@@ -178,10 +178,9 @@ reapply(BookingCall *call, const BookingWebhookSource *source,
 
 /*
  * Settle what is due: halves of reschedules, and deliveries to be tried again.
- * Called by the worker, within one of its transactions.  Returns whether there
- * may be more.
+ * Called by the worker, within one of its transactions.
  */
-bool
+void
 booking_webhook_settle(BookingCall *call, int limit)
 {
 	int			count;
@@ -190,7 +189,6 @@ booking_webhook_settle(BookingCall *call, int limit)
 
 	for (int i = 0; i < count; i++)
 		(void) settle(call, &due[i]);
-	return count >= limit;
 }
 
 /*
@@ -201,7 +199,7 @@ settle(BookingCall *call, const BookingWebhookDue *due)
 {
 	BookingWebhookSource source;
 	BookingDelivery delivery;
-	BookingOutcome outcome;
+	BookingApplied outcome;
 	text	   *name;
 
 	memset(&outcome, 0, sizeof(outcome));
