@@ -251,12 +251,13 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_webhook_secret_retire(text, text) IS
 	'let a secret verify nothing any more, and return how many are left';
 
-CREATE FUNCTION @extschema@.booking_webhook_secret_retire(source text, number integer)
+CREATE FUNCTION @extschema@.booking_webhook_secret_retire_number(
+	source text, number integer)
 RETURNS integer
 AS 'MODULE_PATHNAME', 'booking_webhook_secret_retire_number'
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_webhook_secret_retire(text, integer) IS
+COMMENT ON FUNCTION @extschema@.booking_webhook_secret_retire_number(text, integer) IS
 	'the same, by the number of the secret';
 
 CREATE FUNCTION @extschema@.booking_webhook_map(
@@ -300,7 +301,7 @@ REVOKE ALL ON FUNCTION @extschema@.booking_webhook_source_remove(text) FROM PUBL
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_put(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_add(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_retire(text, text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_retire(text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_secret_retire_number(text, integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_map(text, text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_receive(text, jsonb, bytea, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_replay(text, tstzrange) FROM PUBLIC;

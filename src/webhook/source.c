@@ -3,7 +3,7 @@
  * source.c
  *	  booking_webhook_source_put, booking_webhook_source_remove,
  *	  booking_webhook_secret_put, booking_webhook_secret_retire,
- *	  booking_webhook_map
+ *	  booking_webhook_secret_retire_number, booking_webhook_map
  *
  * IDENTIFICATION
  *	  booking/src/webhook/source.c
@@ -218,7 +218,7 @@ booking_webhook_secret_retire(PG_FUNCTION_ARGS)
 }
 
 /*
- * booking_webhook_secret_retire(source, number) returns integer
+ * booking_webhook_secret_retire_number(source, number) returns integer
  */
 Datum
 booking_webhook_secret_retire_number(PG_FUNCTION_ARGS)

@@ -20,6 +20,10 @@ SELECT FROM booking_account_put('badinput', 'spare', 'caldav', 'https://calendar
 SELECT FROM booking_resource_put('badinput', 'shown');
 SELECT FROM booking_calendar_put('badinput', 'cal', 'acc', '/user/cal/', 'shown');
 SELECT FROM booking_consumer_put('badinput', 'con');
+SELECT FROM booking_webhook_source_put('badinput', 'bad_source', 'calcom');
+SET client_min_messages = error;
+SELECT FROM booking_webhook_secret_put('bad_source', 'why');
+SET client_min_messages = warning;
 CREATE ROLE regress_booking_badinput;
 
 -- Arguments by kind, with a value that is right.  The call is made with all
@@ -68,7 +72,17 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_changes', $$tenant label 'badinput', name label 'con', max max 10$$),
 	('booking_task_put', $$tenant label 'badinput', principal label 'p', intent label 'prop', task label 'remind', before before '1h', payload payload '{}'$$),
 	('booking_task_take', $$tenant label 'badinput', max max 10, lease lease '1h'$$),
-	('booking_task_done', $$tenant label 'badinput', principal label 'p', intent label 'prop', task label 'remind', lease version 1$$)
+	('booking_task_done', $$tenant label 'badinput', principal label 'p', intent label 'prop', task label 'remind', lease version 1$$),
+	('booking_webhook_source_put', $$tenant label 'badinput', source label 'bad_source', kind any 'calcom', settings settings '{}'$$),
+	('booking_webhook_source_remove', $$source label 'bad_source'$$),
+	('booking_webhook_secret_put', $$source label 'bad_source', secret reason 'why'$$),
+	('booking_webhook_secret_add', $$source label 'bad_source', secret reason 'why'$$),
+	('booking_webhook_secret_retire', $$source label 'bad_source', secret reason 'why'$$),
+	('booking_webhook_secret_retire_number', $$source label 'bad_source', number number! 1$$),
+	('booking_webhook_map', $$source label 'bad_source', remote_key label 'key', resource label? 'r'$$),
+	('booking_webhook_receive', $$source any 'bad_source', headers any '{}', body any '', query any NULL$$),
+	('booking_webhook_replay', $$source label 'bad_source', within any NULL$$),
+	('booking_webhook_replay_list', $$source label 'bad_source', list any '{1}'$$)
 	) f (function, arguments)
  CROSS JOIN LATERAL regexp_split_to_table(f.arguments, ', ') WITH ORDINALITY s (part, k)
  CROSS JOIN LATERAL regexp_match(s.part, '^(\S+) (\S+) (.+)$') a (word)

@@ -162,7 +162,8 @@ SELECT same('dumped', (SELECT string_agg(c.oid::regclass::text, ' ') FROM pg_cla
 			AND c.oid <> ALL (SELECT unnest(extconfig) FROM pg_extension WHERE extname = 'booking')), NULL::text);
 SELECT same('with one filter', (SELECT string_agg(t::regclass || ': ' || x, ' ' ORDER BY t::regclass::text) FROM pg_extension, unnest(extconfig, extcondition) u (t, x) WHERE extname = 'booking' AND x <> ''),
 			'booking.credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
-			' booking.token: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
+			' booking.token: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
+			' booking.webhook_secret: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
 SELECT same('every relation is a member', (SELECT string_agg(relname, ' ') FROM pg_class c
 			WHERE relnamespace = 'booking'::regnamespace AND relkind IN ('r', 'v', 'S')
 			AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')), NULL::text);
