@@ -306,3 +306,23 @@ REVOKE ALL ON FUNCTION @extschema@.booking_webhook_map(text, text, text) FROM PU
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_receive(text, jsonb, bytea, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_replay(text, tstzrange) FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_replay_list(text, bigint[]) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.booking_webhook_reads(
+	source text, max integer DEFAULT 100)
+RETURNS TABLE (delivery bigint, booking text)
+AS 'MODULE_PATHNAME', 'booking_webhook_reads'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_reads(text, integer) IS
+	'bookings that are to be read at their source, the oldest first; what is told of them from now on is another reading';
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_reads(text, integer) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.booking_webhook_read_done(
+	source text, delivery bigint, found jsonb)
+RETURNS text
+AS 'MODULE_PATHNAME', 'booking_webhook_read_done'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_read_done(text, bigint, jsonb) IS
+	'apply what was read at the source, and return what became of it';
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_read_done(text, bigint, jsonb) FROM PUBLIC;

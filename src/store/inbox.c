@@ -90,7 +90,8 @@ booking_store_inbox_same(text *source, text *dedupe, bytea *body,
 }
 
 /*
- * Record what became of a delivery.
+ * Record what became of a delivery.  What is told after a reading is done wants
+ * another.
  */
 void
 booking_store_inbox_decide(int64 delivery, const char *state,
@@ -99,7 +100,9 @@ booking_store_inbox_decide(int64 delivery, const char *state,
 {
 	static BookingPlan plan = {
 		"UPDATE booking.inbox i SET state = $2, reason = $3, next_at = $4,"
-		" applied_at = $6, tries = CASE WHEN $5 THEN i.tries + 1 ELSE 0 END"
+		" applied_at = $6, tries = CASE WHEN $5 THEN i.tries + 1 ELSE 0 END,"
+		" dedupe = CASE WHEN i.state <> 'read_wanted' OR $2 = 'read_wanted'"
+		"  THEN i.dedupe END"
 		" WHERE i.delivery = $1 AND (i.state, i.reason, i.next_at, $5)"
 		"   IS DISTINCT FROM ($2, $3, $4, false)",
 		{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TIMESTAMPTZOID}
@@ -241,6 +244,37 @@ booking_store_webhook_due(text *source, TimestampTz now, int limit,
 		due[row].booking = (text *) booking_plan_pointer(row, 3);
 	}
 	return due;
+}
+
+/*
+ * At most limit deliveries of a source that wait for a reading, the oldest
+ * first.  From now on the same makes another.
+ */
+BookingWebhookDue *
+booking_store_inbox_reads(text *source, int limit, int *count)
+{
+	static BookingPlan plan = {
+		"WITH taken AS (UPDATE booking.inbox i SET dedupe = NULL"
+		"  WHERE i.delivery = ANY (ARRAY(SELECT r.delivery FROM booking.inbox r"
+		"   WHERE r.source = $1 AND r.state = 'read_wanted'"
+		"   ORDER BY r.delivery LIMIT $2))"
+		"  RETURNING i.delivery, i.booking)"
+		" SELECT t.delivery, t.booking FROM taken t ORDER BY t.delivery",
+		{TEXTOID, INT8OID}
+	};
+	BookingWebhookDue *reads;
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(source);
+	values[1] = Int64GetDatum(limit);
+	*count = (int) booking_plan_run(&plan, values, NULL, 0);
+	reads = palloc0_array(BookingWebhookDue, *count + 1);
+	for (int row = 0; row < *count; row++)
+	{
+		reads[row].delivery = DatumGetInt64(booking_plan_column(row, 1, NULL));
+		reads[row].booking = DatumGetTextPP(booking_plan_column(row, 2, NULL));
+	}
+	return reads;
 }
 
 /*

@@ -65,10 +65,10 @@ typedef struct BookingWebhookBooking
 	TimestampTz units_until;	/* valid while moving */
 } BookingWebhookBooking;
 
-/* a booking whose time as half a pair is over */
+/* what is to be done: half a pair ended, or a delivery tried again or read */
 typedef struct BookingWebhookDue
 {
-	int64		delivery;		/* 0: of a booking, not a delivery */
+	int64		delivery;		/* 0: half a pair */
 	text	   *source;
 	text	   *booking;
 } BookingWebhookDue;
@@ -118,6 +118,8 @@ extern bool booking_store_inbox_read(int64 delivery, text **source,
 									 BookingDelivery *found);
 extern BookingWebhookDue *booking_store_webhook_due(text *source,
 													TimestampTz now, int limit,
+													int *count);
+extern BookingWebhookDue *booking_store_inbox_reads(text *source, int limit,
 													int *count);
 extern bool booking_store_webhook_next_due(TimestampTz *due);
 extern bool booking_store_webhook_booking_read(text *source, text *booking,

@@ -620,7 +620,7 @@ apply_read(BookingApply *apply)
 
 	if (booking_text_is(apply->source->kind, "acuity"))
 	{
-		finish(apply, "read_wanted", NULL, true);
+		finish(apply, "read_wanted", NULL, false);
 		return;
 	}
 	resource = resource_of(apply);
@@ -638,7 +638,7 @@ apply_read(BookingApply *apply)
 		fail(apply, "no_calendar", false);
 	else
 	{
-		finish(apply, "applied", NULL, true);
+		finish(apply, "applied", NULL, false);
 		booking_wake_at_commit();
 	}
 }

@@ -284,7 +284,8 @@ store(BookingCall *call, const BookingWebhookSource *source,
 	if (delivery != 0)
 		return delivery;
 	reply->verdict = "duplicate";
-	if (booking_store_inbox_same(source->source, row.dedupe, body, &delivery))
+	if (booking_store_inbox_same(source->source, row.dedupe, body, &delivery) ||
+		event->meaning == BOOKING_WEBHOOK_READ)
 		return 0;
 	row.verdict = "duplicate";
 	row.reason = "altered_copy";

@@ -23,6 +23,9 @@ SELECT FROM booking_consumer_put('badinput', 'con');
 SELECT FROM booking_webhook_source_put('badinput', 'bad_source', 'calcom');
 SET client_min_messages = error;
 SELECT FROM booking_webhook_secret_put('bad_source', 'why');
+SELECT FROM booking_webhook_source_put('badinput', 'bad_reads', 'acuity');
+INSERT INTO booking.inbox (delivery, source, tenant, received_at, verdict, state, booking, body)
+	VALUES (1000000, 'bad_reads', 'badinput', '2030-01-01 00:00+00', 'accepted', 'read_wanted', 'x', '');
 SET client_min_messages = warning;
 CREATE ROLE regress_booking_badinput;
 
@@ -81,6 +84,8 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_webhook_secret_retire_number', $$source label 'bad_source', number number! 1$$),
 	('booking_webhook_map', $$source label 'bad_source', remote_key label 'key', resource label? 'r'$$),
 	('booking_webhook_receive', $$source any 'bad_source', headers any '{}', body any '', query any NULL$$),
+	('booking_webhook_read_done', $$source label 'bad_reads', delivery version 1000000, found any NULL$$),
+	('booking_webhook_reads', $$source label 'bad_source', max max 10$$),
 	('booking_webhook_replay', $$source label 'bad_source', within any NULL$$),
 	('booking_webhook_replay_list', $$source label 'bad_source', list any '{1}'$$)
 	) f (function, arguments)
@@ -251,6 +256,7 @@ SELECT same('right values: ' || f, sqlstate_of(format('DO $d$ BEGIN PERFORM (%s)
 			CASE f WHEN 'booking_list' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_changes' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_task_take' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
+				   WHEN 'booking_webhook_reads' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_free' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   ELSE call_with(f, '', '') END)), 'TT001')
   FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function NOT IN ('booking_account_check', 'booking_sync_wait')) x ORDER BY f COLLATE "C";

@@ -150,6 +150,25 @@ SELECT same('an order', deliver('ac', b('action=order.completed&id=1')), '200 ig
 SELECT same('a broken form', deliver('ac', b('action=sched%zz')) || ': ' || last('ac'), '200 unusable: ignored malformed');
 SELECT same('nothing is booked by it', booked('ac'), '-');
 
+-- Who reads takes it, and tells what was found.
+SELECT max(delivery) FILTER (WHERE booking = '12') AS d12, max(delivery) FILTER (WHERE booking = '13') AS d13 FROM booking.inbox WHERE source = 'ac' \gset
+SELECT same('to be read', (SELECT string_agg(delivery || ' ' || booking, ', ') FROM booking_webhook_reads('ac')), :'d12' || ' 12, ' || :'d13' || ' 13');
+SELECT same('the same until it is done', (SELECT string_agg(booking, ', ') FROM booking_webhook_reads('ac', 1)), '12');
+SELECT same('what is told then is another', deliver('ac', b('action=changed&id=12')), '200 accepted');
+SELECT same('found', booking_webhook_read_done('ac', :d12, jsonb_build_object('start', iso(18), 'end', iso(19))), 'applied');
+SELECT same('and booked', booked('ac'), 'room 18-19 committed');
+SELECT same('gone', booking_webhook_read_done('ac', :d13, NULL), 'applied');
+SELECT fails('done once', format('SELECT booking_webhook_read_done(%L, %s, NULL)', 'ac', :'d12'), '55000', 'delivery');
+SELECT fails('of its source', format('SELECT booking_webhook_read_done(%L, %s, NULL)', 'cy', :'d12'), '55000', 'delivery');
+SELECT max(delivery) AS d12 FROM booking.inbox WHERE source = 'ac' AND booking = '12' \gset
+SELECT fails('found what: ' || f, format('SELECT booking_webhook_read_done(%L, %s, %L)', 'ac', :'d12', f), '22023', 'found')
+  FROM unnest(ARRAY['1', '[]', '{}', '{"start": 1, "end": 2}', '{"start": "2030-01-01", "end": "2030-01-02"}']) f;
+SELECT same('found elsewhere', booking_webhook_read_done('ac', :d12, jsonb_build_object('start', iso(20), 'end', iso(21))), 'applied');
+SELECT same('and moved', booked('ac'), 'room 20-21 committed');
+SELECT same('a replay asks for nothing that was read', (SELECT changed FROM booking_webhook_replay('ac')) || ' ' || (SELECT count(*) FROM booking_webhook_reads('ac')), '0 0');
+SELECT FROM deliver('ac', b('action=canceled&id=12'));
+SELECT same('found canceled', (SELECT string_agg(booking_webhook_read_done('ac', delivery, NULL), ' ') FROM booking_webhook_reads('ac')) || ' ' || booked('ac'), 'applied -');
+
 -- Failures in a row.
 SELECT same('bad', (SELECT verdict FROM booking_webhook_receive('sw', standard('x', 'a'), 'a')), 'bad_signature');
 SELECT same('and bad again', (SELECT verdict FROM booking_webhook_receive('sw', '[]', 'a')), 'missing_signature');
