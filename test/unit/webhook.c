@@ -94,38 +94,67 @@ test_hex(void)
 }
 
 /*
+ * The fault of a header of Acuity, as a word.
+ */
+static const char *
+acuity(const char *header, BookingSignature *signature)
+{
+	return word_of(booking_signature_acuity(header, signature));
+}
+
+/*
+ * The fault of headers of Standard Webhooks, as a word.
+ */
+static const char *
+standard(const char *id, const char *timestamp, const char *header,
+		 BookingSignature *signature)
+{
+	return word_of(booking_signature_standard(id, timestamp, header, signature));
+}
+
+/*
+ * The length of a key, -1 if it is none.
+ */
+static int
+key_length(const char *secret)
+{
+	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
+
+	return booking_signature_standard_key(secret, key);
+}
+
+/*
  * Headers of Acuity and of Standard Webhooks, and the keys of those.
  */
 static void
 test_base64(void)
 {
 	BookingSignature signature;
-	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
 
-	tap_is_text(word_of(booking_signature_acuity(BASE64, &signature)), "ok", "base64");
+	tap_is_text(acuity(BASE64, &signature), "ok", "base64");
 	tap_ok(is_right(&signature, 0), "its bytes");
-	tap_is_text(word_of(booking_signature_acuity("A BEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v=", &signature)),
+	tap_is_text(acuity("A BEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v=", &signature),
 				"malformed", "a blank within");
-	tap_is_text(word_of(booking_signature_acuity("AAAA", &signature)), "malformed", "short");
-	tap_is_text(word_of(booking_signature_standard("m", "1", "v1," BASE64, &signature)), "ok", "one");
+	tap_is_text(acuity("AAAA", &signature), "malformed", "short");
+	tap_is_text(standard("m", "1", "v1," BASE64, &signature), "ok", "one");
 	tap_is_text(signature.digits, "1", "the time as signed");
-	tap_is_text(word_of(booking_signature_standard("m", "1", "v1a,x v1," BASE64 " v1," BASE64, &signature)),
+	tap_is_text(standard("m", "1", "v1a,x v1," BASE64 " v1," BASE64, &signature),
 				"ok", "several");
 	tap_is_int(signature.count, 2, "of which two are ours");
 	tap_ok(is_right(&signature, 0) && is_right(&signature, 1), "their bytes");
-	tap_is_text(word_of(booking_signature_standard("m.n", "1", "v1," BASE64, &signature)), "malformed", "a dot");
-	tap_is_text(word_of(booking_signature_standard("", "1", "v1," BASE64, &signature)), "malformed", "no id");
-	tap_is_text(word_of(booking_signature_standard("m", "1.5", "v1," BASE64, &signature)), "malformed", "a fraction");
-	tap_is_text(word_of(booking_signature_standard("m", "1", "v1" BASE64, &signature)), "malformed", "no comma");
-	tap_is_text(word_of(booking_signature_standard("m", "1", "v1,", &signature)), "malformed", "nothing");
-	tap_is_text(word_of(booking_signature_standard("m", "1", "", &signature)), "malformed", "empty");
+	tap_is_text(standard("m.n", "1", "v1," BASE64, &signature), "malformed", "a dot");
+	tap_is_text(standard("", "1", "v1," BASE64, &signature), "malformed", "no id");
+	tap_is_text(standard("m", "1.5", "v1," BASE64, &signature), "malformed", "a fraction");
+	tap_is_text(standard("m", "1", "v1" BASE64, &signature), "malformed", "no comma");
+	tap_is_text(standard("m", "1", "v1,", &signature), "malformed", "nothing");
+	tap_is_text(standard("m", "1", "", &signature), "malformed", "empty");
 
-	tap_is_int(booking_signature_standard_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", key), 24, "a key");
-	tap_is_int(booking_signature_standard_key("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", key), -1, "without its name");
-	tap_is_int(booking_signature_standard_key("whsec_MfKQ", key), -1, "a short one");
-	tap_is_int(booking_signature_standard_key("whsec_", key), -1, "none");
-	tap_is_int(booking_signature_standard_key("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", key),
-			   -1, "a long one");
+	tap_is_int(key_length("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 24, "a key");
+	tap_is_int(key_length("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), -1, "without its name");
+	tap_is_int(key_length("whsec_MfKQ"), -1, "a short one");
+	tap_is_int(key_length("whsec_"), -1, "none");
+	tap_is_int(key_length("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+						  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), -1, "a long one");
 }
 
 /*
@@ -144,7 +173,8 @@ test_forms(void)
 	tap_is_text(booking_form_value(&form, "c"), "", "no value");
 	tap_is_text(booking_form_value(&form, "e"), "\xc3\xa9=", "escapes");
 	tap_ok(booking_form_value(&form, "f") == NULL, "no such field");
-	tap_ok(booking_form_read("a=1&a=2", 7, arena, &form) && booking_form_value(&form, "a") == NULL, "two of a name");
+	tap_ok(booking_form_read("a=1&a=2", 7, arena, &form) && booking_form_value(&form,
+		"a") == NULL, "two of a name");
 	tap_ok(booking_form_read("", 0, arena, &form) && form.count == 0, "nothing");
 	tap_ok(!booking_form_read("a=\0", 3, arena, &form), "a NUL");
 	for (int i = 0; i < (int) lengthof(bad); i++)
@@ -175,7 +205,8 @@ meaning_of(const BookingWebhookEvent *event)
 	return "?";
 }
 
-#define SCHEDULED ",\"scheduled_event\":{\"event_type\":\"type\",\"start_time\":\"2030-01-01T09:00:00.000000Z\"," \
+#define SCHEDULED ",\"scheduled_event\":{\"event_type\":\"type\"," \
+	"\"start_time\":\"2030-01-01T09:00:00.000000Z\"," \
 	"\"end_time\":\"2030-01-01T10:00:00+00:00\",\"event_memberships\":[{\"user\":\"host\"}]}"
 #define TIMES ",\"startTime\":\"2030-01-01T09:00:00Z\",\"endTime\":\"2030-01-01T10:00:00Z\""
 
@@ -187,32 +218,55 @@ test_events(void)
 {
 	static const struct
 	{
-		void		(*read) (const char *data, size_t len, BookingArena *arena, BookingWebhookEvent *event);
+		void		(*read) (const char *data, size_t len, BookingArena *arena,
+							 BookingWebhookEvent *event);
 		const char *body;
 		const char *meaning;
 	}			bodies[] = {
-		{booking_webhook_read_calendly, "{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\"" SCHEDULED "}}", "live"},
-		{booking_webhook_read_calendly, "{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\",\"status\":\"canceled\"" SCHEDULED "}}", "ended"},
-		{booking_webhook_read_calendly, "{\"event\":\"invitee.canceled\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\"}}", "ended"},
-		{booking_webhook_read_calendly, "{\"event\":\"invitee.created\",\"payload\":{\"uri\":\"i\"" SCHEDULED "}}", "no_version"},
-		{booking_webhook_read_calendly, "{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":5" SCHEDULED "}}", "no_booking"},
-		{booking_webhook_read_calendly, "{\"event\":5}", "no_type"},
-		{booking_webhook_read_calendly, "{\"event\":\"contact.created\"}", "ignored"},
-		{booking_webhook_read_calendly, "[]", "malformed"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"BOOKING_CREATED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"" TIMES "}}", "live"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"BOOKING_REQUESTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"" TIMES "}}", "pending"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"BOOKING_REQUESTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\",\"status\":\"ACCEPTED\"" TIMES "}}", "live"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"BOOKING_CREATED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\",\"status\":\"PENDING\"" TIMES "}}", "pending"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"BOOKING_REJECTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"}}", "ended"},
-		{booking_webhook_read_calcom, "{\"triggerEvent\":\"MEETING_ENDED\",\"uid\":\"u\"}", "ignored"},
-		{booking_webhook_read_standard, "{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":1,\"start\":\"2030-01-01T09:00:00+01:00\",\"end\":\"2030-01-01T10:00:00+01:00\"}}", "live"},
-		{booking_webhook_read_standard, "{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":1,\"start\":\"2030-01-01T09:00:00\",\"end\":\"2030-01-01T10:00:00\"}}", "no_time"},
-		{booking_webhook_read_standard, "{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":\"1\",\"start\":\"2030-01-01T09:00:00Z\",\"end\":\"2030-01-01T10:00:00Z\"}}", "no_version"},
-		{booking_webhook_read_standard, "{\"type\":\"booking.canceled\",\"data\":{\"id\":\"s\",\"version\":1}}", "ended"},
-		{booking_webhook_read_acuity, "action=scheduled&id=1&calendarID=2", "read"},
-		{booking_webhook_read_acuity, "action=scheduled&calendarID=2", "no_booking"},
-		{booking_webhook_read_acuity, "action=scheduled.x&id=1", "ignored"},
-		{booking_webhook_read_acuity, "id=1", "no_type"}
+		{booking_webhook_read_calendly,
+			"{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\"" SCHEDULED "}}", "live"},
+		{booking_webhook_read_calendly,
+			"{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\",\"status\":\"canceled\"" SCHEDULED "}}", "ended"},
+		{booking_webhook_read_calendly,
+			"{\"event\":\"invitee.canceled\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":\"i\"}}", "ended"},
+		{booking_webhook_read_calendly,
+			"{\"event\":\"invitee.created\",\"payload\":{\"uri\":\"i\"" SCHEDULED "}}", "no_version"},
+		{booking_webhook_read_calendly,
+			"{\"event\":\"invitee.created\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uri\":5" SCHEDULED "}}", "no_booking"},
+		{booking_webhook_read_calendly,
+			"{\"event\":5}", "no_type"},
+		{booking_webhook_read_calendly,
+			"{\"event\":\"contact.created\"}", "ignored"},
+		{booking_webhook_read_calendly,
+			"[]", "malformed"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"BOOKING_CREATED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"" TIMES "}}", "live"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"BOOKING_REQUESTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"" TIMES "}}", "pending"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"BOOKING_REQUESTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\",\"status\":\"ACCEPTED\"" TIMES "}}", "live"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"BOOKING_CREATED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\",\"status\":\"PENDING\"" TIMES "}}", "pending"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"BOOKING_REJECTED\",\"createdAt\":\"2029-01-01T00:00:00Z\",\"payload\":{\"uid\":\"u\"}}", "ended"},
+		{booking_webhook_read_calcom,
+			"{\"triggerEvent\":\"MEETING_ENDED\",\"uid\":\"u\"}", "ignored"},
+		{booking_webhook_read_standard,
+			"{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":1,\"start\":\"2030-01-01T09:00:00+01:00\",\"end\":\"2030-01-01T10:00:00+01:00\"}}", "live"},
+		{booking_webhook_read_standard,
+			"{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":1,\"start\":\"2030-01-01T09:00:00\",\"end\":\"2030-01-01T10:00:00\"}}", "no_time"},
+		{booking_webhook_read_standard,
+			"{\"type\":\"booking.created\",\"data\":{\"id\":\"s\",\"version\":\"1\",\"start\":\"2030-01-01T09:00:00Z\",\"end\":\"2030-01-01T10:00:00Z\"}}", "no_version"},
+		{booking_webhook_read_standard,
+			"{\"type\":\"booking.canceled\",\"data\":{\"id\":\"s\",\"version\":1}}", "ended"},
+		{booking_webhook_read_acuity,
+			"action=scheduled&id=1&calendarID=2", "read"},
+		{booking_webhook_read_acuity,
+			"action=scheduled&calendarID=2", "no_booking"},
+		{booking_webhook_read_acuity,
+			"action=scheduled.x&id=1", "ignored"},
+		{booking_webhook_read_acuity,
+			"id=1", "no_type"}
 	};
 	BookingWebhookEvent event;
 
@@ -236,9 +290,11 @@ test_events(void)
 static void
 test_links(void)
 {
-	static const char moved[] = "{\"event\":\"invitee.canceled\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":"
+	static const char moved[] =
+		"{\"event\":\"invitee.canceled\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":"
 		"{\"uri\":\"i\",\"rescheduled\":true,\"new_invitee\":\"j\",\"old_invitee\":\"i\"}}";
-	static const char notes[] = "{\"value\":[{\"subscriptionId\":\"s\",\"clientState\":\"c\"},{\"subscriptionId\":\"t\"}]}";
+	static const char notes[] = "{\"value\":[{\"subscriptionId\":\"s\",\"clientState\":\"c\"},"
+		"{\"subscriptionId\":\"t\"}]}";
 	static const char broken[] = "{\"value\":[{\"subscriptionId\":\"s\"},{}]}";
 	BookingWebhookEvent event;
 	const BookingWebhookNote *found;
