@@ -65,7 +65,7 @@ typedef struct BookingApply
 	BookingCall *call;
 	const BookingWebhookSource *source;
 	const BookingWebhookEvent *event;
-	bool		replay;
+	BookingApplyMode mode;
 	text	   *booking;
 	text	   *old_booking;	/* NULL: none */
 	text	   *new_booking;	/* NULL: none */
@@ -104,12 +104,13 @@ static TimestampTz instant_of(int64 unix_microseconds);
 static Jsonb *terms_of(const BookingWebhookSource *source);
 
 /*
- * Apply an event.  With replay one of the version that counts is looked at
- * again: what it says may be mapped otherwise by now.
+ * Apply an event.  In a replay the one whose version counts is looked at again:
+ * what it says may be mapped otherwise by now.  Another of the same version did
+ * not count, and never will.
  */
 void
 booking_apply(BookingCall *call, const BookingWebhookSource *source,
-			  const BookingWebhookEvent *event, bool replay,
+			  const BookingWebhookEvent *event, BookingApplyMode mode,
 			  BookingApplied *outcome)
 {
 	BookingApply apply = {0};
@@ -118,7 +119,7 @@ booking_apply(BookingCall *call, const BookingWebhookSource *source,
 	apply.call = call;
 	apply.source = source;
 	apply.event = event;
-	apply.replay = replay;
+	apply.mode = mode;
 	apply.outcome = outcome;
 	switch (event->meaning)
 	{
@@ -303,13 +304,14 @@ apply_live(BookingApply *apply)
 	if (apply->known && strcmp(apply->row.state, "live") != 0)
 	{
 		/* what is repeated by hand is no late creation */
-		apply->outcome->late = !apply->replay;
+		apply->outcome->late = apply->mode == BOOKING_APPLY_NEW;
 		finish(apply, "ignored", "canceled", false);
 		end_old(apply);
 		return;
 	}
 	if (apply->known && (event->version < apply->row.version ||
-						 (event->version == apply->row.version && !apply->replay)))
+						 (event->version == apply->row.version &&
+						  apply->mode != BOOKING_APPLY_COUNTED)))
 	{
 		finish(apply, "ignored", event->version < apply->row.version ?
 			   "older" : "same_version", false);

@@ -15,6 +15,14 @@
 #include "ledger/call.h"
 #include "store/webhook.h"
 
+/* how a delivery comes to be applied */
+typedef enum BookingApplyMode
+{
+	BOOKING_APPLY_NEW,			/* now, or as soon as it can be */
+	BOOKING_APPLY_AGAIN,		/* by a replay */
+	BOOKING_APPLY_COUNTED		/* by a replay, and it was applied before */
+} BookingApplyMode;
+
 /* what became of a delivery */
 typedef struct BookingApplied
 {
@@ -28,8 +36,8 @@ typedef struct BookingApplied
 
 extern void booking_apply(BookingCall *call,
 						  const BookingWebhookSource *source,
-						  const BookingWebhookEvent *event, bool replay,
-						  BookingApplied *outcome);
+						  const BookingWebhookEvent *event,
+						  BookingApplyMode mode, BookingApplied *outcome);
 extern void booking_apply_release(BookingCall *call,
 								  const BookingWebhookSource *source,
 								  text *booking, BookingApplied *outcome);

@@ -108,7 +108,7 @@ booking_webhook_read_done(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is invalid", "found"),
 				 errhint("Give an object with resource, start and end, the latter two with an offset, or NULL for a booking that is canceled.")));
-	booking_apply(&call, &source, &event, false, &outcome);
+	booking_apply(&call, &source, &event, BOOKING_APPLY_NEW, &outcome);
 	booking_apply_record(&call, &source, number, delivery.tries, &outcome);
 	old = MemoryContextSwitchTo(call.caller_context);
 	result = cstring_to_text(outcome.failed ? outcome.reason : outcome.state);

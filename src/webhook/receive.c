@@ -338,7 +338,7 @@ apply(BookingCall *call, const BookingWebhookSource *source, int64 delivery,
 {
 	BookingApplied outcome;
 
-	booking_apply(call, source, event, false, &outcome);
+	booking_apply(call, source, event, BOOKING_APPLY_NEW, &outcome);
 	booking_apply_record(call, source, delivery, 0, &outcome);
 	if (outcome.late)
 		ereport(WARNING,

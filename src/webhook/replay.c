@@ -167,7 +167,9 @@ reapply(BookingCall *call, const BookingWebhookSource *source,
 	if (strcmp(delivery->verdict, "duplicate") == 0)
 		return;
 	booking_webhook_decode(source, delivery->body, delivery->booking, arena, &event);
-	booking_apply(call, source, &event, again, outcome);
+	booking_apply(call, source, &event, !again ? BOOKING_APPLY_NEW :
+				  strcmp(delivery->state, "applied") == 0 ?
+				  BOOKING_APPLY_COUNTED : BOOKING_APPLY_AGAIN, outcome);
 
 	/* what was applied and would change nothing now stays what it is */
 	if (outcome->changed || strcmp(delivery->state, "applied") != 0 ||

@@ -50,6 +50,8 @@ SELECT same('older', (SELECT string_agg(deliver('sw', std(e, 's2', v, f)) || ': 
 SELECT same('stays', booked('sw'), 'room 9-10 committed');
 SELECT same('an altered copy is no copy', deliver('sw', std('created', 's2', 5, 13)) || ': ' || last('sw'), '200 duplicate: ignored altered_copy');
 SELECT same('and changes nothing', booked('sw'), 'room 9-10 committed');
+SELECT same('a replay lets the first of a version count', (SELECT string_agg(changed || ' ' || failed, ', ') FROM generate_series(1, 2), booking_webhook_replay('sw')) || ': ' || booked('sw'), '0 0, 0 0: room 9-10 committed');
+SELECT same('and counts nothing again', (SELECT deliveries FROM booking.webhook_count WHERE source = 'sw' AND verdict = 'late_create'), 2::bigint);
 SELECT same('an older cancel is a cancel', deliver('sw', std('canceled', 's2', 1, 9)) || ': ' || booked('sw'), '200 accepted: -');
 
 -- Halves of a reschedule, in either order.
