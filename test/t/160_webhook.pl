@@ -259,6 +259,15 @@ $session->query("COMMIT PREPARED 'p'");
 is_row($session, "SELECT state FROM booking.intent WHERE intent = 'prepared'", ['committed'],
 	'a delivery in a prepared transaction');
 
+$session->query(delivery(body('CANCELLED', 'late', 2, 'room', 21)));
+my $late = $session->try(delivery(body('CREATED', 'late', 1, 'room', 21)));
+is_deeply($late->{rows}, [ [ 200, 'accepted' ] ], 'a creation after the cancel is taken');
+like(join("\n", map { ref $_ ? $_->{message} : $_ } @{ $late->{notices} }), qr/a booking that was canceled is not made again/,
+	'with a WARNING');
+is_row($session, "SELECT deliveries FROM booking.webhook_count WHERE source = 'cal' AND verdict = 'late_create'",
+	[ $session->query("SELECT count(*) FROM booking.inbox WHERE source = 'cal' AND state = 'ignored' AND reason = 'canceled' AND type <> 'BOOKING_CANCELLED'") ],
+	'and counted');
+
 my $offset = -s $node->logfile;
 $session->query("SELECT booking_webhook_receive('cal', '{}', 'x')") for 1 .. 21;
 my $log = slurp_file($node->logfile, $offset);
