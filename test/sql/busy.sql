@@ -299,7 +299,7 @@ SELECT FROM booking_tenant_put('busy', false);
 -- Nothing of what an event is about is told to anybody.
 SELECT same('no secret', (SELECT count(*) FROM booking.intent x WHERE tenant = 'busy' AND x::text ~ 'secret')
 			+ (SELECT count(*) FROM booking.proposal x WHERE x::text ~ 'secret')
-			+ (SELECT count(*) FROM booking.audit x WHERE x::text ~ 'secret'), 0);
+			+ (SELECT count(*) FROM booking.audit x WHERE tenant = 'busy' AND x::text ~ 'secret'), 0);
 SELECT FROM booking_permit_all('busy', 'p', false);
 SELECT same('denied tells nothing', show(booking_claim('busy', 'p', 'z1', 'room', h(10, 11))) || (booking_claim('busy', 'p', 'z1', 'room', h(10, 11))).detail,
 			'denied -{}');
