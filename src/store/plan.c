@@ -40,6 +40,7 @@
 
 #define PINNED_PATH "pg_catalog, pg_temp"
 
+static void pin(const char *name, const char *value);
 static int	run_pinned(BookingPlan *plan, Datum *values, const char *marks,
 					   Snapshot crosscheck, long limit);
 static int	run_uncompiled(BookingPlan *plan, Datum *values, const char *marks,
@@ -93,11 +94,19 @@ booking_plan_pin(void)
 		return 0;
 
 	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", PINNED_PATH, PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("enable_seqscan", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	pin("search_path", PINNED_PATH);
+	pin("enable_seqscan", "off");
 	return level;
+}
+
+/*
+ * Change a setting until the present nest level ends.
+ */
+static void
+pin(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*
@@ -111,7 +120,9 @@ booking_plan_unpin(int level)
 }
 
 /*
- * Run a statement under the pinned settings, whoever calls.
+ * Run a statement under the pinned settings, whoever calls.  One that reads
+ * whole relations joins them by hashing or merging: nested loops, which serve
+ * all others, take as long as the square of what there is.
  */
 static int
 run_pinned(BookingPlan *plan, Datum *values, const char *marks,
@@ -119,6 +130,14 @@ run_pinned(BookingPlan *plan, Datum *values, const char *marks,
 {
 	int			level = booking_plan_pin();
 	int			rc;
+
+	if (plan->whole)
+	{
+		if (level == 0)
+			level = NewGUCNestLevel();
+		pin("enable_seqscan", "on");
+		pin("enable_nestloop", "off");
+	}
 
 	if (plan->plan == NULL)
 		prepare(plan);

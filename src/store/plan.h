@@ -24,6 +24,7 @@ typedef struct BookingPlan
 	const char *sql;
 	Oid			types[BOOKING_PLAN_MAX_ARGS];
 	SPIPlanPtr	plan;
+	bool		whole;			/* reads whole relations, and no rows by key */
 } BookingPlan;
 
 extern uint64 booking_plan_run(BookingPlan *plan, Datum *values,
