@@ -28,6 +28,9 @@
 
 #define MAX_MEMBERS 10000
 
+/* bytes of a text of a stream: what is longer is no name, ETag or token */
+#define MAX_STREAM_TEXT (16 * 1024)
+
 /* bytes of one response of a stream */
 #define MAX_RESPONSE (16 * 1024 * 1024)
 
@@ -203,7 +206,8 @@ booking_dav_read_multistatus(const char *data, size_t len, BookingArena *arena,
 /*
  * Begin to read a multistatus that comes in pieces.  NULL when memory is short.
  * What is made of one response is taken back with it, so texts are kept apart
- * from the buffer that they are read into.
+ * from the buffer that they are read into.  A stream is for listings: texts are
+ * cut off where no name, ETag or token is so long, and calendar data with them.
  */
 BookingDavStream *
 booking_dav_stream_begin(BookingArena *arena, BookingDavTake take, void *arg)
@@ -219,6 +223,7 @@ booking_dav_stream_begin(BookingArena *arena, BookingDavTake take, void *arg)
 	init_multistatus(&stream->reader, &stream->callbacks, scratch, take, arg);
 	stream->reader.lasting = arena;
 	stream->reader.scratch = true;
+	stream->callbacks.max_text = MAX_STREAM_TEXT;
 	stream->xml = booking_xml_stream_begin(arena, &stream->callbacks);
 	if (stream->xml != NULL)
 		return stream;

@@ -41,6 +41,15 @@ typedef xmlErrorPtr ErrorArgument;
 /* bytes given to libxml2 at one time */
 #define MAX_PIECE (1024 * 1024)
 
+/*
+ * What a document may say that it is written in.  Others are left to a library
+ * of conversions, which does not say the same of a text that comes in pieces.  Nor
+ * does libxml2 of a NUL, which has no place but in UTF-16.
+ */
+static const char *const encodings[] = {
+	"UTF-8", "UTF8", "US-ASCII", "ASCII", "ISO-8859-1", "UTF-16"
+};
+
 /* a document being read */
 typedef struct BookingXmlStream Document;
 
@@ -50,6 +59,8 @@ struct BookingXmlStream
 	BookingArena *arena;
 	xmlParserCtxtPtr context;
 	BookingXmlFault fault;
+	bool		begun;			/* some of a stream has come */
+	bool		wide;			/* see is_wide() */
 	const BookingXmlRule *open[MAX_DEPTH];	/* NULL: passed over */
 	int			depth;
 	BookingBuffer text;			/* of the innermost element */
@@ -68,6 +79,8 @@ static void on_doctype(void *data, const xmlChar *name, const xmlChar *public_id
 					   const xmlChar *system_id);
 static void on_error(void *data, ErrorArgument error);
 static void stop(Document *document, BookingXmlFault fault);
+static bool is_readable(xmlParserCtxtPtr context);
+static bool is_wide(const char *data);
 static const BookingXmlRule *find_rule(const Document *document,
 									   const char *uri, const char *name);
 static char *name_attribute(Document *document, int nattributes,
@@ -86,7 +99,7 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	xmlSAXHandler handler;
 	xmlParserCtxtPtr context;
 
-	if (len == 0)
+	if (len == 0 || (!is_wide(data) && memchr(data, '\0', len) != NULL))
 		return BOOKING_XML_MALFORMED;
 	if (len > INT_MAX)
 		return BOOKING_XML_TOO_LARGE;
@@ -144,7 +157,12 @@ booking_xml_stream_feed(BookingXmlStream *stream, const char *data, size_t len)
 	{
 		int			piece = (int) Min(len, MAX_PIECE);
 
-		if (xmlParseChunk(stream->context, data, piece, 0) != XML_ERR_OK)
+		if (!stream->begun)
+			stream->wide = is_wide(data);
+		stream->begun = true;
+		if (!stream->wide && memchr(data, '\0', piece) != NULL)
+			stop(stream, BOOKING_XML_MALFORMED);
+		else if (xmlParseChunk(stream->context, data, piece, 0) != XML_ERR_OK)
 			return false;
 		data += piece;
 		len -= piece;
@@ -218,7 +236,8 @@ on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
 
 	if (document->fault != BOOKING_XML_OK)
 		return;
-	if (document->depth == MAX_DEPTH)
+	if (document->depth == MAX_DEPTH ||
+		(document->depth == 0 && !is_readable(document->context)))
 	{
 		stop(document, BOOKING_XML_MALFORMED);
 		return;
@@ -234,6 +253,37 @@ on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
 	tag.attribute = name_attribute(document, nattributes, attributes);
 	if (!document->reader->begin(document->reader->arg, rule->element, &tag))
 		stop(document, BOOKING_XML_ENDED);
+}
+
+/*
+ * Is a document in an encoding that we read?  Before 2.12 libxml2 keeps the name
+ * of most of them with the input.  Saying nothing is UTF-8.
+ */
+static bool
+is_readable(xmlParserCtxtPtr context)
+{
+	const char *encoding = (const char *) context->encoding;
+
+	if (context->input != NULL && context->input->encoding != NULL)
+		encoding = (const char *) context->input->encoding;
+	if (encoding == NULL)
+		return true;
+	for (int i = 0; i < lengthof(encodings); i++)
+	{
+		if (pg_strcasecmp(encoding, encodings[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does a document begin with the mark of UTF-16 (XML 1.0 section 4.3.3)?  No other
+ * encoding that we read has the first byte of either form.
+ */
+static bool
+is_wide(const char *data)
+{
+	return (unsigned char) data[0] >= 0xfe;
 }
 
 /*
@@ -320,12 +370,14 @@ on_end(void *data, const xmlChar *name, const xmlChar *prefix,
 
 /*
  * Text, also of a CDATA section.  An element whose text is wanted has no
- * elements in it; if it does, only what follows the last one is kept.
+ * elements in it; if it does, only what follows the last one is kept.  Of one
+ * that is longer than the reader wants, the end is cut off.
  */
 static void
 on_text(void *data, const xmlChar *text, int len)
 {
 	Document   *document = data;
+	size_t		max_text = document->reader->max_text;
 	const BookingXmlRule *rule;
 
 	if (document->fault != BOOKING_XML_OK || document->depth == 0)
@@ -333,6 +385,12 @@ on_text(void *data, const xmlChar *text, int len)
 	rule = document->open[document->depth - 1];
 	if (rule == NULL || !rule->has_text)
 		return;
+	if (max_text > 0 && max_text - document->text.len < len)
+	{
+		len = (int) (max_text - document->text.len);
+		while (len > 0 && (text[len] & 0xc0) == 0x80)
+			len--;
+	}
 	if (!booking_buffer_add(&document->text, (const char *) text, len))
 		stop(document, BOOKING_XML_TOO_LARGE);
 }

@@ -49,6 +49,7 @@ typedef struct BookingXmlReader
 	/* text is trimmed, and NULL unless it was wanted */
 	bool		(*end) (void *arg, int element, const char *text, size_t len);
 	void	   *arg;
+	size_t		max_text;		/* bytes of a text that are kept; 0: all */
 } BookingXmlReader;
 
 typedef enum BookingXmlFault

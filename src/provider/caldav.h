@@ -70,6 +70,7 @@ typedef struct BookingCaldavListing
 	BookingDavStream *stream;	/* NULL: ended */
 	BookingPullChunk *first;
 	BookingPullChunk *last;
+	bool		refused;		/* reading on is no use */
 	bool		truncated;		/* there is more, at the token */
 	bool		seen_calendar;	/* the collection said that it is one */
 } BookingCaldavListing;

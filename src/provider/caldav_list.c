@@ -63,7 +63,8 @@ booking_caldav_listing_sink(void *arg, const char *data, size_t len)
 {
 	BookingCaldavListing *listing = arg;
 
-	return booking_dav_stream_feed(listing->stream, data, len);
+	listing->refused = !booking_dav_stream_feed(listing->stream, data, len);
+	return !listing->refused;
 }
 
 /*

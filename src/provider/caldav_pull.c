@@ -57,6 +57,7 @@ typedef struct PullState
 	const char *sent;			/* sync token that was sent, "" for none */
 	const char *tag;			/* of the collection, "" if it has none */
 	BookingCaldavListing *listing;	/* NULL: none comes in */
+	bool		refused;		/* the last one, by us, before it had ended */
 	const char *const *objects; /* that are fetched */
 	int			nobjects;
 	BookingPullChunk *last;		/* of the items fetched */
@@ -73,6 +74,8 @@ static bool ask_tag(BookingPull *pull, BookingHttpRequest *request);
 static bool ask_members(BookingPull *pull, BookingHttpRequest *request);
 static bool listen(BookingPull *pull, BookingHttpRequest *request);
 static BookingDavFault end_listing(BookingPull *pull, const char **token);
+static const char *listing_problem(const BookingPull *pull,
+								   BookingDavFault fault);
 static bool fail(BookingPull *pull, const BookingHttpResponse *response,
 				 const char *problem);
 static bool expire(BookingPull *pull, const BookingHttpResponse *response);
@@ -303,8 +306,23 @@ end_listing(BookingPull *pull, const char **token)
 	BookingDavFault fault = booking_caldav_listing_end(state->listing, token);
 
 	pull->result.items = state->listing->first;
+	state->refused = state->listing->refused;
 	state->listing = NULL;
 	return fault;
+}
+
+/*
+ * What was wrong with a listing that is no whole answer, if we are to say; NULL
+ * if that is known of the way it came.
+ */
+static const char *
+listing_problem(const BookingPull *pull, BookingDavFault fault)
+{
+	const PullState *state = pull->state;
+
+	if (fault == BOOKING_DAV_TOO_LARGE)
+		return "listing_too_large";
+	return state->refused ? "answer_unreadable" : NULL;
 }
 
 /*
@@ -359,8 +377,7 @@ synced(BookingPull *pull, const BookingHttpResponse *response,
 	{
 		if (response->transport == BOOKING_TRANSPORT_COMPLETE)
 			return not_synced(pull, response, request);
-		return fail(pull, response, fault == BOOKING_DAV_TOO_LARGE ?
-					"listing_too_large" : NULL);
+		return fail(pull, response, listing_problem(pull, fault));
 	}
 	if (fault == BOOKING_DAV_TOO_LARGE)
 		return fail(pull, response, "listing_too_large");
@@ -472,7 +489,7 @@ members_told(BookingPull *pull, const BookingHttpResponse *response)
 	if (fault == BOOKING_DAV_TOO_LARGE)
 		return fail(pull, response, "listing_too_large");
 	if (!answered(response))
-		return fail(pull, response, NULL);
+		return fail(pull, response, listing_problem(pull, fault));
 	if (fault != BOOKING_DAV_OK)
 		return fail(pull, response, "answer_unreadable");
 	if (!is_calendar)

@@ -18,8 +18,10 @@
 
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
+#include "utils/memutils.h"
 
 #include "compat.h"
 #include "store/conflict.h"
@@ -31,33 +33,55 @@
 
 #define MAX_PROBLEM 200
 
+/* attendees that are kept of an object, in all its rows together */
+#define MAX_ATTENDEES 200000
+
+/* bytes of rows that are made before they are stored */
+#define BATCH_BYTES (2 * 1024 * 1024)
+
+/* of a row, besides its texts */
+#define ROW_BYTES (BOOKING_EVENT_COLUMNS * (sizeof(Datum) + sizeof(bool)))
+
 /* instants of an event that does not repeat, wherever it is */
 #define ANY_TIME_FROM INT64CONST(-62135596800000000)	/* year 1 */
 #define ANY_TIME_TO INT64CONST(253402300800000000)	/* year 10000 */
 
-/* rows of an object that are being made */
+/*
+ * Rows that are being made.  An object of a few bytes may have ten thousand, so
+ * they are stored and forgotten whenever there are enough.
+ */
 typedef struct Builder
 {
 	const BookingRound *round;
 	const BookingPullItem *item;
+	MemoryContext batch;		/* holds the rows and all that they point to */
+	MemoryContext scratch;		/* for making one value */
 	BookingEventRows rows;
+	Size		bytes;			/* of the rows, about */
+	const BookingEventDetail *detail;	/* of which attendees are, NULL if none */
+	Datum		attendees;
 	Datum		values[BOOKING_EVENT_COLUMNS];
 	bool		nulls[BOOKING_EVENT_COLUMNS];
 } Builder;
 
 static void note_seen(const BookingRound *round, text **objects, int count,
 					  const int *places, int unknown);
+static void add_item(Builder *builder);
 static void add_object(Builder *builder);
 static void expand(Builder *builder, BookingArena *arena);
 static void add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
-						   bool recurring);
+						   bool recurring, int max_attendees);
+static void set_attendees(Builder *builder, const BookingEventDetail *detail,
+						  int count);
 static void add_stand_in(Builder *builder, bool recurring, const char *problem);
 static void begin_row(Builder *builder, bool recurring);
+static void end_row(Builder *builder);
+static void flush(Builder *builder);
 static void set(Builder *builder, BookingEventColumn column, Datum value);
 static void set_text(Builder *builder, BookingEventColumn column,
 					 const char *value);
 static const char *status_word(BookingEventStatus status);
-static Datum attendees_json(const BookingEventDetail *detail);
+static Datum attendees_json(const BookingEventDetail *detail, int count);
 static TimestampTz instant(int64 unix_microseconds);
 static int64 unix_instant(TimestampTz instant);
 static ArrayType *objects_of(const BookingPullItem *items, int count,
@@ -150,20 +174,26 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 {
 	BookingOwnedObjects owned;
 	Builder		builder = {round};
+	MemoryContext caller;
 
+	booking_store_events_delete(round->calendar_id,
+								objects_of(items, count, false), &owned);
+	/* if this fails, they go with the subtransaction */
+	builder.batch = AllocSetContextCreate(CurTransactionContext, "booking events",
+										  ALLOCSET_DEFAULT_SIZES);
+	builder.scratch = AllocSetContextCreate(CurTransactionContext,
+											"booking event value",
+											ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(builder.batch);
 	for (int i = 0; i < count; i++)
 	{
 		builder.item = &items[i];
-		if (items[i].removed)
-			continue;
-		if (items[i].data == NULL)
-			add_stand_in(&builder, false, items[i].problem);
-		else
-			add_object(&builder);
+		add_item(&builder);
 	}
-	booking_store_events_delete(round->calendar_id,
-								objects_of(items, count, false), &owned);
-	booking_store_events_insert(round->calendar_id, round->round, &builder.rows);
+	flush(&builder);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(builder.scratch);
+	MemoryContextDelete(builder.batch);
 	booking_store_events_keep(round->calendar_id, &owned);
 	booking_store_overlaps_of_objects(round->calendar_id,
 									  objects_of(items, count, false), call->now);
@@ -184,6 +214,22 @@ booking_projection_spoil(BookingCall *call, const BookingRound *round,
 }
 
 /*
+ * Add what there is to know of an object.
+ */
+static void
+add_item(Builder *builder)
+{
+	const BookingPullItem *item = builder->item;
+
+	if (item->removed)
+		return;
+	if (item->data == NULL)
+		add_stand_in(builder, false, item->problem);
+	else
+		add_object(builder);
+}
+
+/*
  * Add the rows of one object, with memory of its own for the codec.
  */
 static void
@@ -199,6 +245,7 @@ add_object(Builder *builder)
 	PG_FINALLY();
 	{
 		booking_arena_free(arena);
+		builder->detail = NULL;
 	}
 	PG_END_TRY();
 }
@@ -234,7 +281,8 @@ expand(Builder *builder, BookingArena *arena)
 		return;
 	}
 	for (int i = 0; i < expansion.noccurrences; i++)
-		add_occurrence(builder, &expansion.occurrences[i], expansion.recurring);
+		add_occurrence(builder, &expansion.occurrences[i], expansion.recurring,
+					   MAX_ATTENDEES / expansion.noccurrences);
 	if (expansion.noccurrences == 0)
 		add_stand_in(builder, expansion.recurring, expansion.problem);
 }
@@ -244,7 +292,7 @@ expand(Builder *builder, BookingArena *arena)
  */
 static void
 add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
-			   bool recurring)
+			   bool recurring, int max_attendees)
 {
 	const BookingEventDetail *detail = occurrence->detail;
 	const char *marker = detail->marker;
@@ -277,9 +325,31 @@ add_occurrence(Builder *builder, const BookingOccurrence *occurrence,
 	set_text(builder, BOOKING_EVENT_ZONE, detail->zone);
 	set_text(builder, BOOKING_EVENT_ORGANIZER, detail->organizer);
 	if (detail->nattendees > 0)
-		set(builder, BOOKING_EVENT_ATTENDEES, attendees_json(detail));
+		set_attendees(builder, detail, Min(detail->nattendees, max_attendees));
 	set_text(builder, BOOKING_EVENT_PROBLEM, occurrence->problem);
-	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+	end_row(builder);
+}
+
+/*
+ * Set the first attendees, which the row before often has too.
+ */
+static void
+set_attendees(Builder *builder, const BookingEventDetail *detail, int count)
+{
+	MemoryContext batch;
+	Datum		json;
+
+	if (builder->detail != detail)
+	{
+		batch = MemoryContextSwitchTo(builder->scratch);
+		json = attendees_json(detail, count);
+		MemoryContextSwitchTo(batch);
+		builder->attendees = datumCopy(json, false, -1);
+		builder->detail = detail;
+		MemoryContextReset(builder->scratch);
+	}
+	set(builder, BOOKING_EVENT_ATTENDEES, builder->attendees);
+	builder->bytes += VARSIZE_ANY(DatumGetPointer(builder->attendees));
 }
 
 /*
@@ -292,7 +362,7 @@ add_stand_in(Builder *builder, bool recurring, const char *problem)
 	set_text(builder, BOOKING_EVENT_STATUS, "unknown");
 	set_text(builder, BOOKING_EVENT_TRANSPARENCY, "opaque");
 	set_text(builder, BOOKING_EVENT_PROBLEM, problem);
-	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+	end_row(builder);
 }
 
 /*
@@ -305,14 +375,39 @@ begin_row(Builder *builder, bool recurring)
 
 	for (int i = 0; i < BOOKING_EVENT_COLUMNS; i++)
 		builder->nulls[i] = true;
-	set(builder, BOOKING_EVENT_OBJECT, PointerGetDatum(object_text(item->object)));
+	set_text(builder, BOOKING_EVENT_OBJECT, item->object);
 	set(builder, BOOKING_EVENT_OCCURRENCE, TimestampTzGetDatum(DT_NOBEGIN));
 	set(builder, BOOKING_EVENT_BUSY, BoolGetDatum(false));
 	set(builder, BOOKING_EVENT_ALL_DAY, BoolGetDatum(false));
 	set(builder, BOOKING_EVENT_RECURRING, BoolGetDatum(recurring));
 	set(builder, BOOKING_EVENT_SEQUENCE, Int32GetDatum(0));
-	if (item->etag != NULL)
-		set(builder, BOOKING_EVENT_ETAG, PointerGetDatum(object_text(item->etag)));
+	set_text(builder, BOOKING_EVENT_ETAG, item->etag);
+}
+
+/*
+ * A row is complete.
+ */
+static void
+end_row(Builder *builder)
+{
+	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+	builder->bytes += ROW_BYTES;
+	if (builder->bytes > BATCH_BYTES)
+		flush(builder);
+}
+
+/*
+ * Store the rows that were made.
+ */
+static void
+flush(Builder *builder)
+{
+	booking_store_events_insert(builder->round->calendar_id,
+								builder->round->round, &builder->rows);
+	MemoryContextReset(builder->batch);
+	memset(&builder->rows, 0, sizeof(builder->rows));
+	builder->bytes = 0;
+	builder->detail = NULL;
 }
 
 /*
@@ -332,8 +427,13 @@ set(Builder *builder, BookingEventColumn column, Datum value)
 static void
 set_text(Builder *builder, BookingEventColumn column, const char *value)
 {
-	if (value != NULL)
-		set(builder, column, PointerGetDatum(object_text(value)));
+	text	   *copy;
+
+	if (value == NULL)
+		return;
+	copy = object_text(value);
+	set(builder, column, PointerGetDatum(copy));
+	builder->bytes += VARSIZE(copy);
 }
 
 /*
@@ -357,16 +457,16 @@ status_word(BookingEventStatus status)
 }
 
 /*
- * Attendees as [{"email", "status", "optional"}].
+ * So many attendees as [{"email", "status", "optional"}].
  */
 static Datum
-attendees_json(const BookingEventDetail *detail)
+attendees_json(const BookingEventDetail *detail, int count)
 {
 	StringInfoData json;
 
 	initStringInfo(&json);
 	appendStringInfoChar(&json, '[');
-	for (int i = 0; i < detail->nattendees; i++)
+	for (int i = 0; i < count; i++)
 	{
 		const BookingParticipant *attendee = &detail->attendees[i];
 

@@ -1,8 +1,9 @@
 # test/t/lib/Booking/CalendarStub.pm
 #
-# The calendar server in C that the benchmarks use (test/bench/calendar_stub.c),
-# for tests that send it more than a server in Python would take.  It ends with
-# the object, whose end of a pipe it waits for.
+# The calendar servers in C that the benchmarks use, for tests that send more than
+# a server in Python would take (test/bench/calendar_stub.c) or read more than a
+# real one holds (test/bench/listing_stub.c).  A server ends with the object, whose
+# end of a pipe it waits for.
 
 package Booking::CalendarStub;
 
@@ -16,18 +17,19 @@ use PostgreSQL::Test::Utils;
 
 use Booking;
 
-# Compile and start it.
+# Compile and start one, with its arguments.
 sub new
 {
-	my ($class) = @_;
+	my ($class, $program, @arguments) = @_;
 	my $folder = PostgreSQL::Test::Utils::tempdir();
-	my $source = dirname(__FILE__) . '/../../../bench/calendar_stub.c';
+	$program //= 'calendar_stub';
+	my $source = dirname(__FILE__) . "/../../../bench/$program.c";
 	my $compiler = $ENV{CC} // 'gcc';
 	my $self = bless {}, $class;
 
-	system($compiler, '-O2', '-o', "$folder/calendar_stub", $source) == 0
+	system($compiler, '-O2', '-pthread', '-o', "$folder/$program", $source) == 0
 	  or die "$source does not compile";
-	$self->{server} = IPC::Run::start([ "$folder/calendar_stub" ],
+	$self->{server} = IPC::Run::start([ "$folder/$program", @arguments ],
 		'<pipe', \*{ $self->{input} = _handle() },
 		'>pipe', \*{ $self->{output} = _handle() });
 	my $line = readline($self->{output}) // die 'the server did not start';
