@@ -44,7 +44,8 @@ typedef xmlErrorPtr ErrorArgument;
 /*
  * What a document may say that it is written in.  Others are left to a library
  * of conversions, which does not say the same of a text that comes in pieces.  Nor
- * does libxml2 of a NUL, which has no place but in UTF-16.
+ * does libxml2 of a NUL, which has no place but in UTF-16, which is read in one
+ * piece only.
  */
 static const char *const encodings[] = {
 	"UTF-8", "UTF8", "US-ASCII", "ASCII", "ISO-8859-1", "UTF-16"
@@ -59,8 +60,6 @@ struct BookingXmlStream
 	BookingArena *arena;
 	xmlParserCtxtPtr context;
 	BookingXmlFault fault;
-	bool		begun;			/* some of a stream has come */
-	bool		wide;			/* see is_wide() */
 	const BookingXmlRule *open[MAX_DEPTH];	/* NULL: passed over */
 	int			depth;
 	BookingBuffer text;			/* of the innermost element */
@@ -78,6 +77,7 @@ static void on_text(void *data, const xmlChar *text, int len);
 static void on_doctype(void *data, const xmlChar *name, const xmlChar *public_id,
 					   const xmlChar *system_id);
 static void on_error(void *data, ErrorArgument error);
+static void on_message(void *context, const char *format,...) pg_attribute_printf(2, 3);
 static void stop(Document *document, BookingXmlFault fault);
 static bool is_readable(xmlParserCtxtPtr context);
 static bool is_wide(const char *data);
@@ -157,10 +157,7 @@ booking_xml_stream_feed(BookingXmlStream *stream, const char *data, size_t len)
 	{
 		int			piece = (int) Min(len, MAX_PIECE);
 
-		if (!stream->begun)
-			stream->wide = is_wide(data);
-		stream->begun = true;
-		if (!stream->wide && memchr(data, '\0', piece) != NULL)
+		if (memchr(data, '\0', piece) != NULL)
 			stop(stream, BOOKING_XML_MALFORMED);
 		else if (xmlParseChunk(stream->context, data, piece, 0) != XML_ERR_OK)
 			return false;
@@ -183,11 +180,14 @@ booking_xml_stream_end(BookingXmlStream *stream)
 }
 
 /*
- * The callbacks that are ours; all others stay away.
+ * The callbacks that are ours; all others stay away.  What libxml2 says of bytes
+ * that it cannot convert goes to no document's callback.
  */
 static void
 set_handler(xmlSAXHandler *handler)
 {
+	xmlSetGenericErrorFunc(NULL, on_message);
+
 	memset(handler, 0, sizeof(*handler));
 	handler->initialized = XML_SAX2_MAGIC;
 	handler->startElementNs = on_begin;
@@ -410,6 +410,14 @@ on_doctype(void *data, const xmlChar *name, const xmlChar *public_id,
  */
 static void
 on_error(void *data, ErrorArgument error)
+{
+}
+
+/*
+ * The same for what belongs to no document.
+ */
+static void
+on_message(void *context, const char *format,...)
 {
 }
 
