@@ -11,8 +11,9 @@
  * input does.  It answers REPORT (sync-collection and calendar-multiget) and
  * PROPFIND, each connection in a thread of its own.
  *
- * The calendar /COUNT/ has so many events, a quarter of an hour each; every fourth
- * is in a zone and brings its VTIMEZONE.  The sync token counts the changes, so
+ * The calendar /COUNT/ has so many events, a quarter of an hour each; those on the
+ * hour are in a zone and bring its VTIMEZONE, but for the hour that clocks leave
+ * out or repeat, of which programs think differently.  The sync token counts the changes, so
  * that a listing of changes is as long as they are many.
  *
  * Any other calendar is a folder below FOLDER.  A file NAME.ics is an object
@@ -23,6 +24,7 @@
  * What is below /-/ is for the test:
  *
  *	GET /-/change/COUNT/N	N events of a calendar are others now
+ *	GET /-/reset			no event was ever changed
  *	GET /-/figures			"requests received sent": so far, the latter two in
  *							bytes
  *
@@ -225,7 +227,7 @@ add_instant(Text *text, const char *name, long quarters, bool local)
 static void
 add_event(Text *text, long index, long version)
 {
-	bool		local = index % 4 == 0;
+	bool		local = index % 4 == 0 && index / 4 % 24 != 2;
 
 	add(text, "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//stub//EN\r\nCALSCALE:GREGORIAN\r\n");
 	if (local)
@@ -472,6 +474,14 @@ control(Text *text, const Request *request)
 		calendar->changes++;
 		for (long i = 0; i < changed; i++)
 			calendar->changed_at[i * (count / changed)] = calendar->changes;
+	}
+	else if (strcmp(request->path, "/-/reset") == 0)
+	{
+		for (int i = 0; i < MAX_CALENDARS; i++)
+		{
+			free(calendars[i].changed_at);
+			memset(&calendars[i], 0, sizeof(Calendar));
+		}
 	}
 	else
 		add_formatted(text, "%llu %llu %llu\n", requests, received, sent);

@@ -135,6 +135,38 @@ function controller_table()
 	print_table()
 }
 
+# a row about something recorded that is to be at most so much
+function limit(what, name, format, bound, unit,    value)
+{
+	value = middle(tps, name ":64:on")
+	line(what, sprintf(format " (" format "–" format ")", value, lowest, highest),
+		"≤ " bound unit, judge(value, bound, 1))
+}
+
+# a row about what is to be the same: over / under
+function same(what, over, under, format, unit, bound,    r, spread)
+{
+	over = over ":64:on"
+	under = under ":64:on"
+	r = ratio(tps, over, under)
+	spread = sprintf("%.2f–%.2f", lowest, highest)
+	line(what, sprintf("%.2f (%s; " format " / " format "%s)", r, spread,
+		middle(tps, over), middle(tps, under), unit), "≤ " bound, judge(r, bound, 1))
+}
+
+function sync_table()
+{
+	line("calendars of other people", "measured", "bound", "")
+	rate("first reading of 100,000 events ÷ parse, COPY and upsert", "sync_first", "plain_first", 0.3)
+	limit("the worker's memory above idle meanwhile, MB", "sync_memory", "%.1f", 64, "")
+	same("ten changes among 100,000 events ÷ among 10,000, worker's CPU",
+		"changes_100000_cpu", "changes_10000_cpu", "%.0f", " µs", 1.3)
+	same("the same, requests", "changes_100000_requests", "changes_10000_requests", "%.1f", "", 1.3)
+	same("the same, bytes", "changes_100000_bytes", "changes_10000_bytes", "%.0f", "", 1.3)
+	rate("claims with 10,000 events on the resource ÷ with none", "claim_full", "claim_free", 0.8)
+	print_table()
+}
+
 function print_table(    i)
 {
 	for (i = 1; i <= rows; i++) {
@@ -182,6 +214,10 @@ END {
 		print ""
 	if (seen["slow_requests:64:on"])
 		controller_table()
+	if ((seen["claim:8:on"] || seen["slow_requests:64:on"]) && seen["sync_first:64:on"])
+		print ""
+	if (seen["sync_first:64:on"])
+		sync_table()
 
 	if (seen["claim:1:on"]) {
 		print "\nWithout a bound, transactions a second:\n"

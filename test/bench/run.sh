@@ -1,7 +1,7 @@
 #!/bin/bash
 #
 # test/bench/run.sh: what a claim costs, beside what else one could do, and how
-# fast the worker makes events of bookings
+# fast the worker makes events of bookings, and reads calendars
 #
 # Runs under tools/with-cluster with the lines of postgresql.conf.  All rivals
 # are measured in one run, in interleaved rounds whose order alternates; each
@@ -13,7 +13,8 @@
 #	BENCH_SECONDS	length of a run (5)
 #	BENCH_QUICK=1	3 rounds of 2 seconds, without the million bookings and
 #					without the settings that have no bound
-#	BENCH_ONLY		"claims" or "controller": measure only these
+#	BENCH_ONLY		"claims", "controller" or "sync": measure only these; several
+#					have blanks between them
 #	BENCH_OUTPUT	where the table is written (doc/benchmarks.md); with
 #					BENCH_QUICK or BENCH_ONLY nowhere unless given
 
@@ -26,12 +27,25 @@ topdir=$(cd "$here/../.." && pwd)
 . "$here/lib.sh"
 # shellcheck source=test/bench/controller.sh
 . "$here/controller.sh"
+# shellcheck source=test/bench/sync.sh
+. "$here/sync.sh"
 
-only=${BENCH_ONLY:-claims controller}
-case $only in
-	claims | controller | 'claims controller') ;;
-	*) die "BENCH_ONLY is claims or controller" ;;
-esac
+only=${BENCH_ONLY:-claims controller sync}
+for part in $only; do
+	case $part in
+		claims | controller | sync) ;;
+		*) die "BENCH_ONLY is claims, controller or sync" ;;
+	esac
+done
+
+# wanted PART: is it to be measured?
+wanted()
+{
+	case " $only " in
+		*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
 quick=${BENCH_QUICK:-}
 if [ -n "$quick" ]; then
 	rounds=${BENCH_ROUNDS:-3} seconds=${BENCH_SECONDS:-2} cpu_calls=10000
@@ -67,6 +81,8 @@ cleanup()
 	query postgres "DROP DATABASE IF EXISTS $main WITH (FORCE)" || true
 	query postgres "DROP DATABASE IF EXISTS $big WITH (FORCE)" || true
 	query postgres "DROP DATABASE IF EXISTS $busy WITH (FORCE)" || true
+	query postgres "DROP DATABASE IF EXISTS $reading WITH (FORCE)" || true
+	query postgres "DROP DATABASE IF EXISTS $foreign WITH (FORCE)" || true
 	query postgres "DROP ROLE IF EXISTS bench_app" || true
 	rm -rf "$scratch"
 }
@@ -191,16 +207,25 @@ check_claims()
 			"$(query "$big" 'SELECT count(*) FROM booking_check()')" 0
 }
 
-[ "$only" = controller ] || prepare_claims
-[ "$only" = claims ] || prepare_controller
+# no_faults DATABASE WHERE: what was measured must have left none
+no_faults()
+{
+	expect "violations found by booking_check() $2" \
+		"$(query "$1" 'SELECT count(*) FROM booking_check()')" 0
+}
+
+! wanted claims || prepare_claims
+! wanted controller || prepare_controller
+! wanted sync || prepare_sync
 for ((round = 1; round <= rounds; round++)); do
-	[ "$only" = controller ] || measure_claim_round
-	[ "$only" = claims ] || measure_controller
+	! wanted claims || measure_claim_round
+	! wanted controller || measure_controller
+	! wanted sync || measure_sync
 done
-[ "$only" = controller ] || check_claims
-[ "$only" = claims ] ||
-	expect "violations found by booking_check() among events" \
-		"$(query "$busy" 'SELECT count(*) FROM booking_check()')" 0
+! wanted claims || check_claims
+! wanted controller || no_faults "$busy" "among events"
+! wanted sync || no_faults "$reading" "among calendars"
+! wanted sync || no_faults "$foreign" "among other people's events"
 
 # shellcheck source=test/bench/report.sh
 . "$here/report.sh"
