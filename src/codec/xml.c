@@ -38,6 +38,9 @@ typedef const xmlError *ErrorArgument;
 typedef xmlErrorPtr ErrorArgument;
 #endif
 
+/* a buffer that has grown to any text of a document, each byte become two */
+#define TEXTS_SIZE(len) ((size_t) (len) * 8 + 64 * 1024)
+
 /* bytes given to libxml2 at one time */
 #define MAX_PIECE (1024 * 1024)
 
@@ -77,7 +80,7 @@ static void on_text(void *data, const xmlChar *text, int len);
 static void on_doctype(void *data, const xmlChar *name, const xmlChar *public_id,
 					   const xmlChar *system_id);
 static void on_error(void *data, ErrorArgument error);
-static void on_message(void *context, const char *format,...) pg_attribute_printf(2, 3);
+static void on_message(void *context, const char *format,...);
 static void stop(Document *document, BookingXmlFault fault);
 static bool is_readable(xmlParserCtxtPtr context);
 static bool is_wide(const char *data);
@@ -98,6 +101,8 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	Document	document;
 	xmlSAXHandler handler;
 	xmlParserCtxtPtr context;
+	BookingArena *texts;
+	BookingXmlFault fault;
 
 	if (len == 0 || (!is_wide(data) && memchr(data, '\0', len) != NULL))
 		return BOOKING_XML_MALFORMED;
@@ -107,19 +112,27 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	memset(&document, 0, sizeof(document));
 	document.reader = reader;
 	document.arena = arena;
-	booking_buffer_init(&document.text, arena);
+
+	/* what a growing buffer leaves behind must not stay with the result */
+	texts = booking_arena_create(TEXTS_SIZE(len));
+	booking_buffer_init(&document.text, texts);
 
 	set_handler(&handler);
 
-	context = xmlCreateMemoryParserCtxt(data, (int) len);
+	context = texts == NULL ? NULL : xmlCreateMemoryParserCtxt(data, (int) len);
 	if (context == NULL)
+	{
+		booking_arena_free(texts);
 		return BOOKING_XML_TOO_LARGE;
+	}
 	document.context = context;
 	*context->sax = handler;
 	context->userData = &document;
 	(void) xmlCtxtUseOptions(context, XML_PARSE_NONET);
 	(void) xmlParseDocument(context);
-	return conclude(&document);
+	fault = conclude(&document);
+	booking_arena_free(texts);
+	return fault;
 }
 
 /*

@@ -443,6 +443,12 @@ booking_http_respond(BookingTransfer *transfer, BookingTransport transport,
 										answer->body == NULL ? "" : answer->body,
 										answer->body_len);
 	response->body_len = answer->body_len;
+
+	/* whoever reads it needs memory, too */
+	if (answer->body != NULL)
+		pfree(answer->body);
+	answer->body = NULL;
+	answer->body_len = answer->body_size = 0;
 	if (response->body == NULL)
 	{
 		response->transport = BOOKING_TRANSPORT_TOO_LARGE;

@@ -85,7 +85,8 @@ static unsigned long long received;
 static unsigned long long sent;
 
 static const char prolog[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
-static const char multistatus[] = "<D:multistatus xmlns:D=\"DAV:\" xmlns:C=\"urn:ietf:params:xml:ns:caldav\">\n";
+static const char multistatus[] =
+	"<D:multistatus xmlns:D=\"DAV:\" xmlns:C=\"urn:ietf:params:xml:ns:caldav\">\n";
 static const char multistatus_end[] = "</D:multistatus>\n";
 static const char zone[] =
 	"BEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\n"
@@ -246,7 +247,8 @@ add_event(Text *text, long index, long version)
 				  " stub.example\r\n"
 				  "ATTENDEE;CN=Second;PARTSTAT=NEEDS-ACTION;ROLE=OPT-PARTICIPANT:mailto:seco\r\n"
 				  " nd@stub.example\r\n", index, index % 100, index % 1000);
-	add(text, "BEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:-PT15M\r\nDESCRIPTION:Meeting\r\nEND:VALARM\r\n"
+	add(text, "BEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:-PT15M\r\n"
+		"DESCRIPTION:Meeting\r\nEND:VALARM\r\n"
 		"END:VEVENT\r\nEND:VCALENDAR\r\n");
 }
 

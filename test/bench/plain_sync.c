@@ -146,7 +146,8 @@ static void
 put_event(const char *href, const char *etag, const char *data)
 {
 	icalcomponent *calendar = icalparser_parse_string(data);
-	icalcomponent *event = calendar ? icalcomponent_get_first_component(calendar, ICAL_VEVENT_COMPONENT) : NULL;
+	icalcomponent *event = calendar ?
+		icalcomponent_get_first_component(calendar, ICAL_VEVENT_COMPONENT) : NULL;
 	icalproperty *property;
 	struct icaltimetype start;
 	const char *zone;
@@ -182,7 +183,8 @@ put_event(const char *href, const char *etag, const char *data)
 static long
 put_answer(const char *data, size_t len)
 {
-	xmlDoc	   *document = xmlReadMemory(data, (int) len, NULL, NULL, XML_PARSE_NONET | XML_PARSE_HUGE);
+	xmlDoc	   *document = xmlReadMemory(data, (int) len, NULL, NULL,
+										 XML_PARSE_NONET | XML_PARSE_HUGE);
 	xmlNode    *response = document ? xmlDocGetRootElement(document)->children : NULL;
 	long		members = 0;
 

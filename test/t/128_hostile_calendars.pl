@@ -337,12 +337,12 @@ my $idle = memory();
 # Assert that all is well with the worker.
 sub survives
 {
-	my ($what) = @_;
+	my ($what, $bound) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $grown = memory() - $idle;
 
 	is(worker_pid($session), $pid, "$what: one worker");
-	cmp_ok($grown, '<', $bound_kb, "$what: its memory");
+	cmp_ok($grown, '<', $bound // $bound_kb, "$what: its memory");
 	figure("memory above idle, $what, kB", $grown);
 	return;
 }
@@ -424,7 +424,7 @@ is(sync(1_000_000)->{problem}, 'listing_too_large', 'a million are refused');
 survives('a million events');
 
 #
-# All at once
+# All at once: there may be two large answers in hand, or more
 #
 attach($_) foreach 'large1', 'large2', 'large3', $large + 1;
 wait_until(
@@ -436,7 +436,7 @@ wait_until(
 	});
 is_whole($large + 1);
 is(known("/large$_/a.ics"), '1 1 fine', "large object $_") foreach 1 .. 3;
-survives('four at once');
+survives('four at once', 2 * $bound_kb);
 is_clean($session, 'at the end');
 
 $session->quit;

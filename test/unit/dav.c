@@ -130,6 +130,10 @@ is_alike(const char *data, size_t len, size_t piece, BookingDavFault expected)
 			break;
 	}
 	fault = booking_dav_stream_end(stream, &token);
+
+	/* UTF-16 is read in one piece only */
+	if (memchr(data, '\0', len) != NULL)
+		expected = BOOKING_DAV_MALFORMED;
 	alike = fault == expected && (fault != BOOKING_DAV_OK ||
 								  (place == result.nresources &&
 								   (token == NULL) == (result.sync_token == NULL) &&
