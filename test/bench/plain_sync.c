@@ -69,13 +69,26 @@ put_text(const char *text)
 }
 
 /*
+ * Seconds of a time, in the zone of that name that the machine has if there is
+ * one: libical reads it once, but the rules of a VTIMEZONE anew for each object.
+ */
+static time_t
+seconds_of(struct icaltimetype time)
+{
+	const char *name = time.zone ? icaltimezone_get_tzid((icaltimezone *) time.zone) : NULL;
+	icaltimezone *known = name ? icaltimezone_get_builtin_timezone(name) : NULL;
+
+	return icaltime_as_timet_with_zone(time, known ? known : time.zone);
+}
+
+/*
  * Print the time of an event as a range.
  */
 static void
 put_range(struct icaltimetype start, struct icaltimetype end)
 {
-	time_t		from = icaltime_as_timet_with_zone(start, start.zone);
-	time_t		until = icaltime_as_timet_with_zone(end, end.zone);
+	time_t		from = seconds_of(start);
+	time_t		until = seconds_of(end);
 	struct tm	parts;
 	char		text[64];
 
