@@ -308,7 +308,8 @@ booking_store_cursor_lock(int64 calendar_id, int64 round)
 /*
  * Begin a round, as the cursor says, or go on with one.  It covers what was
  * asked for until now, unless it goes on at a page: what it has read before may
- * be older than the request.
+ * be older than the request.  If its worker dies it is due, though it may have
+ * been begun ahead of its time.
  */
 void
 booking_store_cursor_begin(const BookingCursor *cursor, TimestampTz now)
@@ -318,7 +319,8 @@ booking_store_cursor_begin(const BookingCursor *cursor, TimestampTz now)
 		"   WHERE r.calendar_id = $1 AND r.round IS NULL AND $8)"
 		" UPDATE booking.cursor k SET round = $2, full_pass = $3,"
 		" full_reason = $4, within = tstzrange($5, $6),"
-		" started_at = coalesce(k.started_at, $7)"
+		" started_at = coalesce(k.started_at, $7),"
+		" next_at = least(k.next_at, $7)"
 		" WHERE k.calendar_id = $1",
 		{INT8OID, INT8OID, BOOLOID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
 			TIMESTAMPTZOID, BOOLOID}
