@@ -25,7 +25,10 @@ use Test::More;
 use Time::HiRes 'time';
 
 my %edits = (radicale => size(300, 5000), xandikos => size(100, 1000));
-my $checks = size(3, 20);
+
+# Edits between two comparisons: whatever lists everything mends what was lost
+# before, so they must be few.
+my $checked = 25;
 my $objects = size(150, 500);
 my $seed = seed(146);
 my $zone = 'Europe/Berlin';
@@ -50,7 +53,9 @@ sub known
 	my $result = $session->try(<<"EOQ");
 SELECT e.object, CASE WHEN isfinite(e.occurrence) THEN extract(epoch FROM e.occurrence)::bigint::text ELSE '-infinity' END,
 	extract(epoch FROM lower(e.during))::bigint, extract(epoch FROM upper(e.during))::bigint,
-	e.busy, e.all_day, e.recurring, e.status, e.transparency, e.sequence, e.uid, e.zone, e.etag, e.problem
+	e.busy, e.all_day, e.recurring, e.status, e.transparency, e.sequence, e.uid, e.zone, e.organizer,
+	(SELECT string_agg(concat_ws('=', a ->> 'email', a ->> 'status', a ->> 'optional'), ' ') FROM jsonb_array_elements(e.attendees) a),
+	e.etag, e.problem
   FROM booking.event e JOIN booking.calendar c USING (calendar_id) WHERE c.calendar = '$kind'
 EOQ
 	my @lines;
@@ -106,9 +111,8 @@ sub is_true
 	$count{$_}-- foreach @known;
 	my @wrong = sort { substr($a, 2) cmp substr($b, 2) }
 	  map { ($count{$_} > 0 ? '+ ' : '- ') . $_ } grep { $count{$_} } keys %count;
-	ok(!@wrong, "$name: " . @truth . ' occurrences')
+	ok(!@wrong && @truth > 50, "$name: " . @truth . ' occurrences')
 	  or diag("missing (+) and wrong (-):\n" . join("\n", splice(@wrong, 0, 40)));
-	cmp_ok(scalar @truth, '>', 50, "$name: that is a calendar");
 	return;
 }
 
@@ -260,8 +264,8 @@ my @besides = (
 	[ 250, 'rounds asked for', sub { $session->query("SELECT booking_sync('t', '$kind')") } ],
 	[ 40, 'bookings', \&book ],
 	[ 15, 'cancellations', \&cancel ],
-	[ 8, 'lost tokens', \&forget_token ],
-	[ size(12, 6), 'days', sub { pass_time(26 * 3600) } ],
+	[ size(8, 4), 'lost tokens', \&forget_token ],
+	[ size(8, 3), 'days', sub { pass_time(26 * 3600) } ],
 	[ size(30, 12), 'workers killed', sub { in_a_round('workers killed', \&kill_worker) } ],
 	[ size(20, 12), 'workers ended', sub { in_a_round('workers ended', sub { $session->query('SELECT pg_terminate_backend(' . (worker() // 0) . ')') }) } ],
 	[ size(15, 6), 'restarts of PostgreSQL', sub { in_a_round('restarts of PostgreSQL', \&restart_node) } ],
@@ -316,7 +320,7 @@ foreach my $name (qw(radicale xandikos))
 		my $line = readline($answers) // die "the editor ended at edit $i";
 		$done{ $line =~ s/ \S*\d.*//sr }++;
 		besides();
-		is_true("$kind: after $i edits") if $i % int($edits{$kind} / $checks) == 0;
+		is_true("$kind: after $i edits") if $i % $checked == 0;
 	}
 	close($orders);
 	close($answers);

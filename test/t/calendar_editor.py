@@ -170,6 +170,17 @@ class Editor:
             rule += f";UNTIL={end.word}"
         return rule
 
+    def some_people(self):
+        """Organizer and attendees, or nobody."""
+        if self.random.random() < 0.6:
+            return []
+        lines = ["ORGANIZER:mailto:boss@example.org"]
+        for name in self.random.sample(("ann", "bob", "cyd", "dee"), self.random.randint(0, 4)):
+            answer = self.random.choice(("", ";PARTSTAT=ACCEPTED", ";PARTSTAT=NEEDS-ACTION"))
+            role = self.random.choice(("", "", ";ROLE=OPT-PARTICIPANT", ";ROLE=REQ-PARTICIPANT"))
+            lines.append(f"ATTENDEE{role}{answer};CN={name}:mailto:{name}@example.org")
+        return lines
+
     def some_event(self, uid):
         zone = self.some_zone()
         event = {
@@ -177,7 +188,7 @@ class Editor:
             "length": self.some_length(zone), "sequence": self.random.choice((None, 0, 1)),
             "status": self.random.choice((None, None, "CONFIRMED", "TENTATIVE", "CANCELLED")),
             "transparency": self.random.choice((None, None, "OPAQUE", "TRANSPARENT")),
-            "summary": "first", "alarm": self.random.random() < 0.2,
+            "people": self.some_people(), "summary": "first", "alarm": self.random.random() < 0.2,
             "rule": None, "out": [], "added": [], "changes": {},
         }
         if self.random.random() < 0.45:
@@ -198,8 +209,7 @@ class Editor:
         for name, key in (("SEQUENCE", "sequence"), ("STATUS", "status"), ("TRANSP", "transparency")):
             if event[key] is not None:
                 found.append(f"{name}:{event[key]}")
-        found.append(f"SUMMARY:{event['summary']}")
-        return found
+        return [*found, *event["people"], f"SUMMARY:{event['summary']}"]
 
     @staticmethod
     def end_line(start, length):
@@ -245,6 +255,9 @@ class Editor:
     def edit_kind(self, event):
         event["status"] = self.random.choice((None, "CONFIRMED", "TENTATIVE", "CANCELLED"))
         event["transparency"] = self.random.choice((None, "OPAQUE", "TRANSPARENT"))
+
+    def edit_people(self, event):
+        event["people"] = self.some_people()
 
     def edit_text(self, event):
         event["summary"] = self.random.choice((
@@ -315,7 +328,7 @@ class Editor:
         name = self.some_name()
         event = copy.deepcopy(self.there[name])
         how = self.random.choice((
-            self.edit_time, self.edit_time, self.edit_kind, self.edit_text,
+            self.edit_time, self.edit_time, self.edit_kind, self.edit_text, self.edit_people,
             self.edit_series, self.edit_series, self.edit_series,
         ))
         how(event)

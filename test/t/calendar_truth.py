@@ -9,7 +9,7 @@ the window of occurrences, in seconds since 1970.
 
 Prints one line for each occurrence, its fields separated by tabs: object,
 occurrence, start, end, busy, all day, recurring, status, transparency, sequence,
-UID, zone, ETag; times in seconds since 1970, objects without escapes of URLs.  Of what RFC 5545 leaves open it
+UID, zone, organizer, attendees, ETag; times in seconds since 1970, objects without escapes of URLs.  Of what RFC 5545 leaves open it
 knows what doc/design.md says, and of rules those that calendar_editor.py writes:
 anything else is an error.  It uses the standard library only: zoneinfo knows the
 zones, hashes are what both servers make ETags of.
@@ -216,8 +216,19 @@ def rule_locals(start, rule, limit):
     return found
 
 
+def address(line):
+    return line.value.removeprefix("mailto:")
+
+
+def attendee(line):
+    """An attendee: address, answer if there is one, and whether it is optional."""
+    answer = [line.params["PARTSTAT"].lower()] if "PARTSTAT" in line.params else []
+    optional = line.params.get("ROLE") in ("OPT-PARTICIPANT", "NON-PARTICIPANT")
+    return "=".join([address(line), *answer, "true" if optional else "false"])
+
+
 def detail(event):
-    """Status, transparency, sequence and UID of a VEVENT."""
+    """What a VEVENT says besides its time."""
     value = {
         name: line.value if (line := one(event, name)) is not None else None
         for name in ("STATUS", "TRANSP", "SEQUENCE", "UID")
@@ -225,11 +236,14 @@ def detail(event):
     words = {None: "confirmed", "CONFIRMED": "confirmed", "TENTATIVE": "tentative"}
     status = {**words, "CANCELLED": "canceled"}[value["STATUS"] and value["STATUS"].upper()]
     transparent = (value["TRANSP"] or "").upper() == "TRANSPARENT"
+    organizer = one(event, "ORGANIZER")
     return {
         "status": status,
         "transparency": "transparent" if transparent else "opaque",
         "sequence": int(value["SEQUENCE"] or 0),
         "uid": value["UID"],
+        "organizer": address(organizer) if organizer is not None else None,
+        "attendees": " ".join(attendee(line) for line in event if line.name == "ATTENDEE"),
         "free": transparent or status == "canceled",
     }
 
@@ -301,7 +315,7 @@ def read_object(data, zone, window):
         {
             "occurrence": None, "start": None, "end": None, "busy": False, "all_day": False,
             "recurring": True, "status": "unknown", "transparency": "opaque", "sequence": 0,
-            "uid": None, "zone": None,
+            "uid": None, "zone": None, "organizer": None, "attendees": None,
         }
     ]
 
@@ -339,6 +353,7 @@ def main():
                 found["occurrence"] or NO_OCCURRENCE,
                 *(found[key] for key in ("start", "end", "busy", "all_day", "recurring")),
                 *(found[key] for key in ("status", "transparency", "sequence", "uid", "zone")),
+                *(found[key] for key in ("organizer", "attendees")),
                 etag_of(kind, data),
             )
             print("\t".join(word(field) for field in fields))
