@@ -187,12 +187,11 @@ sub in_a_round
 	my ($name, $code) = @_;
 
 	$session->query("SELECT booking_sync('t', '$kind')");
-	for (1 .. 20)
+	for (1 .. 100)
 	{
 		last if reading();
-		select(undef, undef, undef, 0.005);
 	}
-	select(undef, undef, undef, rand(0.05));
+	$session->query('SELECT 1') for 1 .. rand(200);
 	$happened{'rounds that were cut'}++ if reading();
 	$happened{$name}++;
 	$code->();

@@ -130,7 +130,7 @@ sub wave
 
 		hold_up() if rand() < 0.06;
 		shift(@$own)->();
-		select(undef, undef, undef, rand(0.02)) if rand() < 0.3;
+		$session->query('SELECT 1') for 1 .. rand(30);
 		$proxy->clear if rand() < 0.1;
 		kill_worker() if rand() < 0.01;
 	}

@@ -33,7 +33,9 @@ ZONES = (
 )
 DAY = datetime.timedelta(days=1)
 MINUTE = datetime.timedelta(minutes=1)
-NAMES = ("", " with blanks", " ümläut", "@example.org", "+plus", "(brackets)", "=a&b", ",;", "~'!", "%41")
+NAMES = (
+    "", " with blanks", " ümläut", "@example.org", "+plus", "(brackets)", "=a&b", ",;", "~'!", "%41",
+)
 
 
 class Server:
@@ -206,9 +208,8 @@ class Editor:
             found.append(f"DURATION:{length}")
         elif length is not None:
             found.append(self.end_line(start, length))
-        for name, key in (("SEQUENCE", "sequence"), ("STATUS", "status"), ("TRANSP", "transparency")):
-            if event[key] is not None:
-                found.append(f"{name}:{event[key]}")
+        names = {"sequence": "SEQUENCE", "status": "STATUS", "transparency": "TRANSP"}
+        found += [f"{names[key]}:{event[key]}" for key in names if event[key] is not None]
         return [*found, *event["people"], f"SUMMARY:{event['summary']}"]
 
     @staticmethod
@@ -233,7 +234,8 @@ class Editor:
                 words = ",".join(start.at(local).word for local in dates)
                 lines.append(f"{name}{start.params}:{words}")
         if event["alarm"]:
-            lines += ["BEGIN:VALARM", "ACTION:DISPLAY", "DESCRIPTION:x", "TRIGGER:-PT15M", "END:VALARM"]
+            lines += ["BEGIN:VALARM", "ACTION:DISPLAY", "DESCRIPTION:x", "TRIGGER:-PT15M"]
+            lines.append("END:VALARM")
         lines.append("END:VEVENT")
         for local, change in sorted(event["changes"].items()):
             lines += self.lines(change, change["start"], change["length"], start.at(local))

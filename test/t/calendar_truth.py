@@ -9,10 +9,11 @@ the window of occurrences, in seconds since 1970.
 
 Prints one line for each occurrence, its fields separated by tabs: object,
 occurrence, start, end, busy, all day, recurring, status, transparency, sequence,
-UID, zone, organizer, attendees, ETag; times in seconds since 1970, objects without escapes of URLs.  Of what RFC 5545 leaves open it
-knows what doc/design.md says, and of rules those that calendar_editor.py writes:
-anything else is an error.  It uses the standard library only: zoneinfo knows the
-zones, hashes are what both servers make ETags of.
+UID, zone, organizer, attendees, ETag; times in seconds since 1970, objects
+without escapes of URLs.  Of what RFC 5545 leaves open it knows what doc/design.md
+says, and of rules those that calendar_editor.py writes: anything else is an
+error.  It uses the standard library only: zoneinfo knows the zones, hashes are
+what both servers make ETags of.
 """
 
 import datetime
@@ -177,7 +178,8 @@ def days_of_rule(start, parts):
             days = [monday + n * DAY for n in sorted(WEEKDAYS.index(name) for name in names)]
         elif freq == "MONTHLY":
             month = start.month - 1 + period
-            asked = parts if {"BYDAY", "BYMONTHDAY"} & set(parts) else {"BYMONTHDAY": str(start.day)}
+            has_days = {"BYDAY", "BYMONTHDAY"} & set(parts)
+            asked = parts if has_days else {"BYMONTHDAY": str(start.day)}
             days = days_of_month(start.year + month // 12, month % 12 + 1, asked)
         elif freq == "YEARLY":
             try:
@@ -297,8 +299,7 @@ def read_object(data, zone, window):
     events = read_events(data)
     changes = [event for event in events if one(event, "RECURRENCE-ID")]
     (master,) = (event for event in events if event not in changes)
-    recurring = bool(changes) or any(one_of.name in ("RRULE", "RDATE", "EXDATE") for one_of in master)
-    if not recurring:
+    if not changes and not {"RRULE", "RDATE", "EXDATE"} & {line.name for line in master}:
         start = moment(one(master, "DTSTART"), zone)
         single = occurrence(None, start, start.local, Length(master, start, zone), master)
         return [single | {"recurring": False}]
