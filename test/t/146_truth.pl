@@ -85,14 +85,18 @@ sub truth
 	return sort split(/\n/, $out);
 }
 
-# Have the calendar read, in spite of what was broken before.
+# Have the calendar read, in spite of what was broken before, and of workers that
+# died so fast that the next one is a while in coming.
 sub read_calendar
 {
 	wait_until(
 		'the calendar is read',
 		sub {
-			my $result = decode_json($session->query("CALL booking_sync_wait('t', '$kind')"));
-			return !defined $result->{problem};
+			my $result = $session->try("CALL booking_sync_wait('t', '$kind')");
+
+			die $result->{error}{text}
+			  if $result->{error} && $result->{error}{message} ne 'no worker runs in this database';
+			return !$result->{error} && !defined decode_json($result->{lines}[0])->{problem};
 		});
 	return;
 }
@@ -103,6 +107,8 @@ sub is_true
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my (@known, @truth, %count);
 
+	# a worker that has recorded something may die without the next one waiting
+	book();
 	settled();
 	read_calendar();
 	@known = known();
@@ -219,7 +225,8 @@ sub restart_node
 
 sub restart_server
 {
-	$server->{server}->signal('KILL');
+	# Xandikos leaves the lock of its repository behind and writes no more
+	$server->{server}->signal('KILL') if $kind eq 'radicale';
 	$server->stop;
 	$server->start;
 	return;
