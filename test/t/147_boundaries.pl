@@ -84,7 +84,8 @@ sub restart
 	reconnect();
 	$restarted{ $way->[0] }++;
 	note("$kind: $way->[0]");
-	wait_until('there is a worker', sub { workers() ne '' });
+	wait_until('there is a worker',
+		sub { $session->query('SELECT state FROM booking_worker_status()') =~ /idle|busy/ });
 	return;
 }
 
