@@ -23,6 +23,7 @@
 #include "ledger/site.h"
 #include "ledger/wake.h"
 #include "provider/provider.h"
+#include "provider/url.h"
 #include "store/conflict.h"
 #include "store/cursor.h"
 #include "store/effect.h"
@@ -48,6 +49,8 @@ static char *check_credential(Jsonb *credential,
 static void check_file(const BookingCall *call,
 					   const BookingCredentialType *type, const char *file);
 static void check_token_url(const Jsonb *credential, const char *provider);
+static bool same_server(const text *base_url, const text *present_url);
+static void forget_credential(text *tenant, text *account, TimestampTz now);
 static void demand_account(text *tenant, text *account, text **provider);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
@@ -58,6 +61,9 @@ static void audit(const BookingCall *call, const char *action, text *tenant,
 /*
  * booking_account_put(tenant, account, provider, base_url, settings) returns
  * void
+ *
+ * A credential is for one server.  Whoever may point an account elsewhere need
+ * not be one who knows it, so it does not go there.
  */
 Datum
 booking_account_put(PG_FUNCTION_ARGS)
@@ -67,10 +73,12 @@ booking_account_put(PG_FUNCTION_ARGS)
 	text	   *provider = booking_arg_label(fcinfo, 2, "provider");
 	text	   *base_url = PG_ARGISNULL(3) ? NULL : url_arg(fcinfo, 3, "base_url");
 	Jsonb	   *settings = PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4);
+	text	   *present_provider = NULL;
 	text	   *present_url = NULL;
 	Jsonb	   *present_settings = NULL;
 	const BookingProvider *known;
 	BookingCall call;
+	bool		moved;
 
 	known = booking_provider_find(text_to_cstring(provider));
 	if (known == NULL)
@@ -83,8 +91,8 @@ booking_account_put(PG_FUNCTION_ARGS)
 
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
-	(void) booking_store_account_read(tenant, account, NULL, &present_url,
-									  &present_settings);
+	(void) booking_store_account_read(tenant, account, &present_provider,
+									  &present_url, &present_settings);
 	if (base_url == NULL)
 		base_url = present_url;
 	if (base_url == NULL && known->base_url[0] != '\0')
@@ -94,18 +102,24 @@ booking_account_put(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", "base_url"),
 				 errhint("Give the URL of the calendar server.")));
-	if (present_url != NULL && booking_text_compare(base_url, present_url) != 0)
+	moved = present_url != NULL &&
+		(booking_text_compare(base_url, present_url) != 0 ||
+		 booking_text_compare(provider, present_provider) != 0);
+	if (moved)
 		demand_settled(tenant, account, NULL);
 	if (settings == NULL)
 		settings = present_settings != NULL ? present_settings : booking_detail_empty();
 	booking_store_account_put(tenant, account, provider, base_url, settings,
 							  call.now);
-	if (present_url != NULL && booking_text_compare(base_url, present_url) != 0)
+	if (moved)
 	{
 		booking_store_cursors_restart(tenant, account, booking_call_hold_clock());
 		booking_store_events_disconnect(tenant, account, NULL, "account_put",
 										call.now);
 	}
+	if (moved && (booking_text_compare(provider, present_provider) != 0 ||
+				  !same_server(base_url, present_url)))
+		forget_credential(tenant, account, call.now);
 	booking_site_arm(call.now, false);
 	audit(&call, "account_put", tenant, "account", account);
 	booking_wake_at_commit();
@@ -135,7 +149,7 @@ booking_account_remove(PG_FUNCTION_ARGS)
 				 errdetail("Calendars: %s.", text_to_cstring(calendars)),
 				 errhint("Remove its calendars first.")));
 	booking_store_token_remove(tenant, account);
-	booking_store_credential_remove(tenant, account);
+	(void) booking_store_credential_remove(tenant, account);
 	(void) booking_store_account_remove(tenant, account);
 	audit(&call, "account_remove", tenant, "account", account);
 	booking_call_end(&call);
@@ -206,7 +220,7 @@ booking_credential_remove(PG_FUNCTION_ARGS)
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, account, NULL);
 	booking_store_token_remove(tenant, account);
-	booking_store_credential_remove(tenant, account);
+	(void) booking_store_credential_remove(tenant, account);
 	audit(&call, "credential_remove", tenant, "account", account);
 	booking_call_end(&call);
 	PG_RETURN_VOID();
@@ -499,6 +513,35 @@ check_file(const BookingCall *call, const BookingCredentialType *type,
 	booking_access_demand_owner(call);
 	content = booking_credential_read_file(type, file);
 	explicit_bzero(VARDATA(content), VARSIZE(content) - VARHDRSZ);
+}
+
+/*
+ * Are two URLs of accounts at one server?
+ */
+static bool
+same_server(const text *base_url, const text *present_url)
+{
+	return booking_url_same_origin(text_to_cstring(base_url),
+								   text_to_cstring(present_url));
+}
+
+/*
+ * An account is at another server now, or speaks to it in another way: what it
+ * signed in with is gone, and it is not used until there is something new.
+ */
+static void
+forget_credential(text *tenant, text *account, TimestampTz now)
+{
+	booking_store_token_remove(tenant, account);
+	if (!booking_store_credential_remove(tenant, account))
+		return;
+	booking_store_account_park(tenant, account,
+							   cstring_to_text("the credential was for another server"),
+							   now);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the credential of the account was for another server, and is removed"),
+			 errhint("Put the one for this server with booking_credential_put; nothing is sent until then.")));
 }
 
 /*

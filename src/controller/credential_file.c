@@ -37,7 +37,6 @@
 static void find_file(const char *name, char *path);
 static void raise_outside(const char *name) pg_attribute_noreturn();
 static int	open_file(const char *name, const char *path);
-static bool is_private(const struct stat *info);
 static char *read_content(const char *name, const char *path);
 static Jsonb *parse_content(const BookingCredentialType *type,
 							const char *name, char *content);
@@ -142,24 +141,12 @@ open_file(const char *name, const char *path)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("credential file \"%s\" is not a regular file", name),
 				 errhint("Give the path of a file.")));
-	if (!is_private(&info))
+	if (!booking_seal_file_is_private(&info))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
 				 errmsg("credential file \"%s\" can be accessed by others", name),
 				 errhint("It must be owned by the user of the server and have mode 0600 or less, or be owned by root and have mode 0640 or less.")));
 	return fd;
-}
-
-/*
- * Is a file owned and protected as a private key of the server has to be?
- */
-static bool
-is_private(const struct stat *info)
-{
-	if (info->st_uid == geteuid())
-		return (info->st_mode & (S_IRWXG | S_IRWXO)) == 0;
-	return info->st_uid == 0 &&
-		(info->st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) == 0;
 }
 
 /*

@@ -286,16 +286,20 @@ booking_shared_absence(void)
 {
 	bool		launcher;
 	bool		starved;
+	bool		full;
 
 	SpinLockAcquire(&shared->mutex);
 	launcher = shared->launcher != NULL;
 	starved = shared->starved;
+	full = find_slot(InvalidOid) == NULL;
 	SpinLockRelease(&shared->mutex);
 
 	if (!launcher)
 		return "the launcher does not run; see max_worker_processes and the server's log";
 	if (starved)
 		return "no slot is free for a worker: increase max_worker_processes";
+	if (full)
+		return "as many databases have a worker as can have one";
 	return "it is about to start, or ended early: see the server's log";
 }
 

@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "controller/hindrance.h"
 #include "controller/launcher.h"
 #include "controller/shared.h"
 #include "guc.h"
@@ -133,6 +134,8 @@ why_idle(bool present)
 	if (!booking_worker)
 		return "booking.worker is off";
 	reason = booking_site_disarmed();
+	if (reason == NULL)
+		reason = booking_hindrance();
 	if (reason != NULL || present)
 		return reason;
 	if (!booking_shared_present())

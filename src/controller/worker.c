@@ -40,6 +40,7 @@
 #include "compat.h"
 #include "controller/account_check.h"
 #include "controller/dispatch.h"
+#include "controller/hindrance.h"
 #include "controller/pull.h"
 #include "controller/session.h"
 #include "controller/shared.h"
@@ -337,6 +338,12 @@ work_round(bool recovered, bool careful)
 		reason = booking_site_disarmed();
 	if (reason == NULL)
 	{
+		/* it answers with what is in the way, if something is */
+		booking_account_check_lease(&call);
+		reason = booking_hindrance();
+	}
+	if (reason == NULL)
+	{
 		if (!recovered)
 		{
 			(void) booking_store_operations_recover(call.now);
@@ -344,7 +351,6 @@ work_round(bool recovered, bool careful)
 				booking_store_events_expect_all();
 		}
 		booking_dispatch_lease(&call);
-		booking_account_check_lease(&call);
 		booking_pull_lease(&call);
 		next_known = booking_store_operation_next_due(&next_due);
 		pull_known = booking_pull_next_due(&pull_due);
@@ -528,6 +534,8 @@ report_state(RoundResult result)
 	int			operations = booking_dispatch_in_flight();
 	int			rounds = booking_pull_in_flight();
 	int			in_flight = operations + rounds;
+	const char *contention = result == ROUND_CONTENDED ?
+		"another transaction is changing the extension" : NULL;
 
 	if (result == ROUND_PAUSED || result == ROUND_FAILED)
 	{
@@ -539,8 +547,10 @@ report_state(RoundResult result)
 		return;
 	}
 	booking_shared_worker_report(in_flight > 0 ? BOOKING_WORKER_BUSY : BOOKING_WORKER_IDLE,
-								 in_flight, NULL);
-	if (in_flight > 0)
+								 in_flight, contention);
+	if (contention != NULL)
+		pgstat_report_activity(STATE_IDLE, contention);
+	else if (in_flight > 0)
 	{
 		char		activity[96];
 

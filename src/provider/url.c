@@ -167,6 +167,19 @@ booking_url_encrypted(const char *url)
 }
 
 /*
+ * Are two absolute URLs of one scheme, host and port?  What cannot be taken
+ * apart is of no origin.
+ */
+bool
+booking_url_same_origin(const char *a, const char *b)
+{
+	UrlParts	first;
+	UrlParts	second;
+
+	return split(a, &first) && split(b, &second) && same_origin(&first, &second);
+}
+
+/*
  * Is a URL that of the collection or of something in it?  Both are absolute
  * and of one origin.  Characters and their percent-encodings are the same:
  * servers answer %40 where we said @.

@@ -33,6 +33,7 @@ extern BookingUrlFault booking_url_member(const char *collection,
 										  BookingArena *arena, char **url);
 extern const char *booking_url_path(const char *url);
 extern bool booking_url_encrypted(const char *url);
+extern bool booking_url_same_origin(const char *a, const char *b);
 extern bool booking_url_within(const char *collection, const char *url);
 
 #endif							/* BOOKING_URL_H */

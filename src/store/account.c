@@ -95,7 +95,8 @@ booking_store_account_read(text *tenant, text *account, text **provider,
 }
 
 /*
- * Create or change an account.
+ * Create or change an account, and let it be used again, unless it waits for a
+ * credential.
  */
 void
 booking_store_account_put(text *tenant, text *account, text *provider,
@@ -106,8 +107,12 @@ booking_store_account_put(text *tenant, text *account, text *provider,
 		" settings, changed_at) VALUES ($1, $2, $3, $4, $5, $6)"
 		" ON CONFLICT ON CONSTRAINT account_pkey DO UPDATE"
 		" SET provider = EXCLUDED.provider, base_url = EXCLUDED.base_url,"
-		" settings = EXCLUDED.settings, parked = false, problem = NULL,"
-		" blocked_until = NULL, changed_at = EXCLUDED.changed_at",
+		" settings = EXCLUDED.settings, blocked_until = NULL,"
+		" changed_at = EXCLUDED.changed_at, (parked, problem) ="
+		" (SELECT s.bare, CASE WHEN s.bare THEN booking.account.problem END"
+		"    FROM (SELECT booking.account.parked AND NOT EXISTS"
+		"      (SELECT FROM booking.credential c"
+		"        WHERE c.tenant = $1 AND c.account = $2) AS bare) s)",
 		{TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TIMESTAMPTZOID}
 	};
 	Datum		values[6];
@@ -248,9 +253,9 @@ booking_store_credential_put(text *tenant, text *account, bool sealed,
 }
 
 /*
- * Forget a credential.
+ * Forget a credential; returns whether there was one.
  */
-void
+bool
 booking_store_credential_remove(text *tenant, text *account)
 {
 	static BookingPlan plan = {
@@ -261,7 +266,7 @@ booking_store_credential_remove(text *tenant, text *account)
 
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(account);
-	booking_plan_run(&plan, values, NULL, 0);
+	return booking_plan_run(&plan, values, NULL, 0) > 0;
 }
 
 /*

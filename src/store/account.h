@@ -75,7 +75,7 @@ extern text *booking_store_account_calendars(text *tenant, text *account);
 extern void booking_store_credential_put(text *tenant, text *account,
 										 bool sealed, bytea *secret,
 										 TimestampTz now);
-extern void booking_store_credential_remove(text *tenant, text *account);
+extern bool booking_store_credential_remove(text *tenant, text *account);
 extern bool booking_store_calendar_read(text *tenant, text *calendar,
 										BookingCalendar *found);
 extern void booking_store_calendar_put(text *tenant,

@@ -197,6 +197,33 @@ SELECT says('another server', $$SELECT booking_account_put('accounts', 'acc', 'c
 			'Intents: abandon, absent, adopt, canceling, exists, gone.');
 SELECT FROM booking_account_put('accounts', 'acc', 'caldav', 'https://other.example.org', '{"x": 2}');
 SELECT FROM booking_account_put('accounts', 'second', 'caldav', 'https://third.example.org');
+SELECT same('another server does not get the credential', account('second') || (SELECT count(*) FROM booking.credential WHERE tenant = 'accounts' AND account = 'second'),
+			'caldav https://third.example.org {} parked the credential was for another server f0');
+SELECT FROM booking_account_put('accounts', 'second', 'caldav');
+SELECT same('and without one it is not used', account('second'), 'caldav https://third.example.org {} parked the credential was for another server f');
+SET client_min_messages = error;
+SELECT FROM booking_credential_put('accounts', 'second', '{"type": "bearer", "token": "four"}');
+SELECT same('with a new one it is', account('second'), 'caldav https://third.example.org {} f');
+SELECT FROM booking_account_put('accounts', 'second', 'caldav', 'https://THIRD.example.org:443/dav/');
+SELECT same('another path is the same server', account('second') || (SELECT count(*) FROM booking.credential WHERE tenant = 'accounts' AND account = 'second'),
+			'caldav https://THIRD.example.org:443/dav/ {} f1');
+-- credentials left when the account moves from where it has one
+CREATE FUNCTION test.moved(url text, provider text DEFAULT 'caldav')
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM booking_account_put('accounts', 'second', 'caldav', 'https://third.example.org');
+	PERFORM booking_credential_put('accounts', 'second', '{"type": "bearer", "token": "four"}');
+	PERFORM booking_account_put('accounts', 'second', provider, url);
+	RETURN (SELECT count(*) FROM booking.credential WHERE tenant = 'accounts' AND account = 'second');
+END
+$$;
+SELECT same('another scheme, port or host is not', (SELECT string_agg(moved(url), ' ') FROM unnest('{http://third.example.org/,https://third.example.org:444/,https://third.example.org.example.net/}'::text[]) url), '0 0 0');
+SELECT same('nor is another provider', moved('https://third.example.org', 'google'), '0');
+SELECT FROM booking_account_put('accounts', 'second', 'caldav', 'https://third.example.org');
+SELECT FROM booking_credential_put('accounts', 'second', '{"type": "bearer", "token": "four"}');
+SET client_min_messages = warning;
 SELECT FROM booking_calendar_put('accounts', 'cal hall', 'second', '/u/third/', 'hall');
 SELECT same('what was never sent stands in no way', account('second') || ' ' || writer('hall'), 'caldav https://third.example.org {} f cal hall');
 SELECT same('recovery', (SELECT string_agg(concat_ws(' ', intent, operation_state, array_length(verdicts, 1), authorized), ', ' ORDER BY intent) FROM booking.recovery WHERE tenant = 'accounts'),

@@ -70,10 +70,11 @@ EOQ
 	return \%ledger;
 }
 
-# Put an account elsewhere, as soon as nothing is on its way to where it was.
+# Put an account elsewhere, as soon as nothing is on its way to where it was.  Its
+# credential does not go there by itself.
 sub move_account
 {
-	my ($account, $url) = @_;
+	my ($account, $url, $server) = @_;
 
 	wait_until(
 		"the account $account has moved",
@@ -84,6 +85,7 @@ sub move_account
 			die $error->{text} if $error && $error->{sqlstate} ne '55006';
 			return !$error;
 		});
+	sign_in($session, $server, $account);
 	return;
 }
 
@@ -282,7 +284,7 @@ foreach my $kind (qw(radicale xandikos))
 	my $closed = PostgreSQL::Test::Cluster::get_free_port();
 	my $url = "http://127.0.0.1:$closed/";
 
-	$session->query("SELECT booking_account_put('t', '$x', 'caldav', '$url')");
+	move_account($x, $url, $server);
 	$session->query(
 		"SELECT booking_claim('t', 'p', '$x-create', '$x', ${\during(10)})");
 	$session->query(
@@ -291,7 +293,7 @@ foreach my $kind (qw(radicale xandikos))
 	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
 	foreach my $url ($url, $proxy->url('https'), $proxy->url('http', 'hang.test'))
 	{
-		move_account($x, $url);
+		move_account($x, $url, $server);
 		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
 		wait_until(
 			'all three were tried',
@@ -321,7 +323,7 @@ EOQ
 	cmp_ok(time() - $begin, '<', 2, "$kind: nobody waits for the name server");
 
 	# A name that takes its time.
-	move_account($x, $proxy->url('http', 'slow.ip-127-0-0-1.test'));
+	move_account($x, $proxy->url('http', 'slow.ip-127-0-0-1.test'), $server);
 	settle($node, $session);
 	compare($server, ledger($kind), $x, "$kind, connection refused, no TLS, slow resolver");
 	is_clean($session, "$kind, away");

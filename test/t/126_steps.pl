@@ -76,10 +76,7 @@ sub know
 	$session->query(
 		"SELECT booking_account_put('t', 'a', 'caldav', '$url', '{\"busy_blocks\": \"none\"}')"
 	);
-	$session->query(
-		"SELECT booking_credential_put('t', 'a', '{\"type\": \"basic\","
-		  . " \"username\": \"$server->{user}\", \"password\": \"$server->{password}\"}')"
-	);
+	sign_in($session, $server, 'a');
 	$session->query("SELECT booking_permit_all('t', 'p')");
 	foreach my $name (@names)
 	{
@@ -145,6 +142,7 @@ my %steps = (
 
 			# a new worker has not resolved the name yet
 			$session->query("SELECT booking_account_put('t', 'a', 'caldav', '$slow')");
+			sign_in($session, $server, 'a');
 			$session->query("SELECT pg_terminate_backend($old)");
 			wait_until('there is another worker', sub { worker() !~ /^(|$old)$/ });
 			set_worker('off');

@@ -286,6 +286,21 @@ $other->query('DROP EXTENSION booking CASCADE');
 $other->query('ROLLBACK');
 isnt(worker_pid($other, 'other'), '', 'a DROP that is rolled back');
 
+# While somebody changes it the worker waits, and says for what.
+$other->query('BEGIN');
+$other->query('DROP EXTENSION booking CASCADE');
+wait_until(
+	'the worker says so',
+	sub {
+		return $session->query(
+			"SELECT state, query FROM pg_stat_activity WHERE backend_type = 'booking worker' AND datname = 'other'"
+		) eq "idle\x1fanother transaction is changing the extension";
+	});
+pass('a worker that waits for DROP EXTENSION says so');
+$other->query('ROLLBACK');
+wait_until('it goes on', sub { worker_status($other) !~ /another transaction/ });
+pass('and no longer when that is over');
+
 #
 # Library newer than the objects
 #

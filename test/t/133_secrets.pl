@@ -17,6 +17,7 @@ use lib "$FindBin::RealBin/lib";
 use Booking;
 use Booking::Stub;
 use MIME::Base64 'encode_base64';
+use POSIX 'mkfifo';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -35,7 +36,7 @@ my $pattern = join('|', map { quotemeta } @spellings);
 my $stub = Booking::Stub->new;
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $key = "$folder/key";
-PostgreSQL::Test::Utils::append_to_file($key, join('', map { chr(33 + $_ * 7 % 90) } 1 .. 40));
+put_key($key, join('', map { chr(33 + $_ * 7 % 90) } 1 .. 40));
 
 my ($node, $session) = worker_node(
 	'main',
@@ -49,6 +50,16 @@ booking.poll_interval = '1s'
 booking.secret_key_file = '$key'
 EOC
 $session->query('CREATE EXTENSION pg_stat_statements');
+
+# Write a file that only the server's user can read.
+sub put_key
+{
+	my ($file, $content) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($file, $content);
+	chmod(0600, $file) or die "chmod: $!";
+	return;
+}
 
 # Call with a parameter of the extended protocol; returns exit status and what
 # the client was told.
@@ -203,22 +214,102 @@ $session->query(
 	"UPDATE booking.credential SET secret = (SELECT secret FROM booking.credential WHERE account = 'a') WHERE account = 'b'");
 like(check('b'), qr/could not open a sealed credential/, 'a credential cannot be moved to another account');
 put('b', $bearer);
-PostgreSQL::Test::Utils::append_to_file($key, 'x');
+put_key($key, 'x');
 like(check('b'), qr/could not open a sealed credential/, 'nor opened with another key');
-PostgreSQL::Test::Utils::append_to_file("$folder/short", 'x');
-foreach my $case ([ "$folder/short", qr/too short/ ], [ "$folder/missing", qr/could not open/ ])
+
+# A setting of the server, as the worker and our session have it.
+sub set
+{
+	my ($name, $value) = @_;
+
+	$session->query("ALTER SYSTEM SET $name = '$value'");
+	$session->query('SELECT pg_reload_conf()');
+	wait_until('the setting arrives', sub { $session->query("SHOW $name") eq $value });
+	return;
+}
+
+put_key("$folder/short", 'x');
+mkdir("$folder/inner") or die "mkdir: $!";
+mkfifo("$folder/pipe", 0600) or die "mkfifo: $!";
+foreach my $mode (0640, 0604, 0610, 0666)
+{
+	my $file = sprintf('%s/mode%04o', $folder, $mode);
+
+	put_key($file, 'y' x 40);
+	chmod($mode, $file) or die "chmod: $!";
+}
+foreach my $case (
+	[ 'short', qr/too short/ ],
+	[ 'missing', qr/could not open/ ],
+	[ 'inner', qr/is not a regular file/ ],
+	[ 'pipe', qr/is not a regular file/ ],
+	map { [ $_, qr/has group or world access.*HINT: .*mode 0600 or less/s ] }
+	qw(mode0640 mode0604 mode0610 mode0666))
 {
 	my ($file, $expected) = @$case;
 
-	$session->query("ALTER SYSTEM SET booking.secret_key_file = '$file'");
-	$session->query('SELECT pg_reload_conf()');
-	wait_until('the setting arrives',
-		sub { $session->query('SHOW booking.secret_key_file') eq $file });
+	set('booking.secret_key_file', "$folder/$file");
 	my ($ok, $text) = put('b', $bearer);
-	ok(!$ok, 'without a usable key nothing is stored');
+	ok(!$ok, "without a usable key nothing is stored ($file)");
 	like($text, $expected, 'and the reason is told');
 	unlike($text, qr/$pattern/, 'without the secret');
 }
+
+# While a file that a setting names is of no use nothing is taken up, so that no
+# operation uses up its tries; the status and the activity of the worker say why.
+set('booking.secret_key_file', $key);
+put('a', $basic);
+put('b', $bearer);
+
+sub hinders
+{
+	my ($reason, $break, $mend) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $intent = "hindered by $reason";
+
+	$break->();
+	claim($session, 'b', $intent);
+	wait_until("the worker waits: $reason",
+		sub { worker_status($session) eq "paused: $reason" });
+	wait_until(
+		'its activity says so too',
+		sub {
+			$session->query(
+				"SELECT state, query FROM pg_stat_activity WHERE backend_type = 'booking worker'")
+			  eq "idle\x1f$reason";
+		});
+	pass("the worker waits, and says why: $reason");
+	is(operations($session, $intent), 'create waiting', 'work waits');
+	$mend->();
+	is_settled($session, $intent, 'create confirmed', 'and is done afterwards by itself');
+	is($session->query(
+			"SELECT tries, epoch FROM booking.operation JOIN booking.intent USING (intent_id) WHERE intent = '$intent'"
+		),
+		"0\x1f1",
+		'at the first try');
+	return;
+}
+
+my $file = 'the file of booking.secret_key_file';
+hinders("$file can be accessed by others", sub { chmod(0644, $key) }, sub { chmod(0600, $key) });
+hinders("$file cannot be read",
+	sub { rename($key, "$key.away") },
+	sub { rename("$key.away", $key) });
+hinders("$file is too short",
+	sub { set('booking.secret_key_file', "$folder/short") },
+	sub { set('booking.secret_key_file', $key) });
+hinders('booking.secret_key_file does not name a file',
+	sub { set('booking.secret_key_file', "$folder/inner") },
+	sub { set('booking.secret_key_file', $key) });
+hinders('the file of booking.ca_file cannot be read',
+	sub { set('booking.ca_file', "$folder/missing") },
+	sub { set('booking.ca_file', '') });
+
+# A check of an account is answered meanwhile.
+chmod(0644, $key) or die "chmod: $!";
+wait_until('the worker waits', sub { worker_status($session) =~ /^paused: / });
+like(check('b'), qr/has group or world access/, 'a check says what is in the way');
+chmod(0600, $key) or die "chmod: $!";
 
 #
 # On disk, and in the log

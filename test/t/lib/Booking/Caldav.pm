@@ -26,6 +26,7 @@ use Test::More;
 our @EXPORT = qw(
   provider_node
   attach
+  sign_in
   settle
   wait_state
 );
@@ -262,10 +263,7 @@ sub attach
 
 	$session->query(
 		"SELECT booking_account_put('t', '$account', 'caldav', '$url')");
-	$session->query(
-		"SELECT booking_credential_put('t', '$account', '{\"type\": \"basic\","
-		  . " \"username\": \"$server->{user}\", \"password\": \"$server->{password}\"}')"
-	);
+	sign_in($session, $server, $account);
 	$session->query("SELECT booking_permit_all('t', 'p')");
 	foreach my $name (@names)
 	{
@@ -276,6 +274,18 @@ sub attach
 			"SELECT booking_calendar_put('t', '$name', '$account', '$path', '$name')"
 		);
 	}
+	return;
+}
+
+# Give an account the password of a server.
+sub sign_in
+{
+	my ($session, $server, $account) = @_;
+
+	$session->query(
+		"SELECT booking_credential_put('t', '$account', '{\"type\": \"basic\","
+		  . " \"username\": \"$server->{user}\", \"password\": \"$server->{password}\"}')"
+	);
 	return;
 }
 
