@@ -106,31 +106,43 @@ copy_tree()
 	fi
 }
 
-# Take down the servers whose data lies below DIR, and no other one.
+# works_below DIR PROCESS...: does one of them work there?  The number may long
+# belong to someone else, or to a dead process whose parent has yet to notice.
+works_below()
+{
+	local dir=$1 pid
+	shift
+
+	for pid in "$@"; do
+		case $(readlink "/proc/$pid/cwd" 2>/dev/null || true) in
+			"$dir"/*) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+# Take down the servers whose data lies below DIR, and no other one.  At once,
+# since the data goes with them: nothing is written for a next start.
 stop_servers_below()
 {
 	local file pid signal
 
-	for signal in INT QUIT KILL; do
+	for signal in QUIT KILL; do
 		local left=
 		while IFS= read -r file; do
 			pid=$(head -n 1 "$file" 2>/dev/null || true)
 			case $pid in
 				'' | *[!0-9]*) continue ;;
 			esac
-			# the number may long belong to someone else
-			case $(readlink "/proc/$pid/cwd" 2>/dev/null || true) in
-				"$1"/*) ;;
-				*) continue ;;
-			esac
+			works_below "$1" "$pid" || continue
 			kill -s "$signal" "$pid" 2>/dev/null || continue
 			left="$left $pid"
 		done < <(find "$1" -name postmaster.pid 2>/dev/null)
 		[ -n "$left" ] || return 0
-		for _ in $(seq 50); do
+		for _ in $(seq 100); do
 			# shellcheck disable=SC2086
-			kill -0 $left 2>/dev/null || return 0
-			sleep 0.1
+			works_below "$1" $left || return 0
+			sleep 0.05
 		done
 	done
 }

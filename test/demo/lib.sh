@@ -5,6 +5,7 @@
 
 declare -A session_in=() session_out=() session_pid=() backend=() receipts=() events=()
 wrong=0
+answer=
 patience=30
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
@@ -46,7 +47,8 @@ open_session()
 	send "$1" '\pset tuples_only on
 		SELECT pg_backend_pid();
 		\pset tuples_only off'
-	backend[$1]=$(receive "$1" | tr -d ' \n')
+	receive "$1"
+	backend[$1]=${answer//[$' \n']/}
 	[ -n "${backend[$1]}" ] || die "session $1 did not start"
 }
 
@@ -66,13 +68,16 @@ send()
 	printf '%s\n\\echo end of answer\n' "$2" >&"${session_in[$1]}"
 }
 
+# receive NAME: what a session says, in the variable answer.  In this shell, not
+# in a substitution, for which a signal would have to wait.
 receive()
 {
 	local text
 
+	answer=
 	while IFS= read -r -t $patience -u "${session_out[$1]}" text; do
 		[ "$text" != 'end of answer' ] || return 0
-		printf '%s\n' "$text"
+		answer+=$text$'\n'
 	done
 	die "session $1 did not answer within $patience seconds"
 }
@@ -116,11 +121,11 @@ rows()
 # judge NAME [ROW]...: print what the session answered, and compare its rows
 judge()
 {
-	local name=$1 answer got wanted
+	local name=$1 got wanted
 	shift
 
-	answer=$(receive "$name")
-	printf '%s\n' "$answer" | sed -e '/^$/d' -e 's/^/    /' -e 's/ *$//'
+	receive "$name"
+	printf '%s' "$answer" | sed -e '/^$/d' -e 's/^/    /' -e 's/ *$//'
 	printf '\n'
 	# in this shell, not in a substitution, which would forget the receipts
 	rows "$answer" >"$scratch/rows"
@@ -151,15 +156,13 @@ start()
 # run NAME SQL: a statement without a result worth showing
 run()
 {
-	local answer
-
 	show_sql "$1" "$2"
 	send "$1" "${2%;} \\g /dev/null"
-	answer=$(receive "$1")
+	receive "$1"
 	printf '\n'
 	if [ -n "$answer" ]; then
 		wrong=$((wrong + 1))
-		printf '%s\n\n' "$answer" | sed 's/^/    /'
+		printf '%s\n' "$answer" | sed 's/^/    /'
 	fi
 }
 

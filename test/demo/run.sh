@@ -25,15 +25,18 @@ command -v psql >/dev/null || die "psql is missing; install the Debian package p
 
 scratch=$(mktemp -d)
 database=booking_demo
+interrupted=
 cleanup()
 {
-	psql -X -q -d postgres -c "DROP DATABASE IF EXISTS $database WITH (FORCE)" || true
+	# whoever presses Ctrl-C waits for nothing that goes with the cluster anyway
+	[ -n "$interrupted" ] ||
+		psql -X -q -d postgres -c "DROP DATABASE IF EXISTS $database WITH (FORCE)" || true
 	stop_server
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'interrupted=yes; exit 130' INT
+trap 'interrupted=yes; exit 143' TERM
 
 psql -X -q -d postgres -c "CREATE DATABASE $database"
 for name in owner phone chat desk; do

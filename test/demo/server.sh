@@ -71,7 +71,8 @@ sealing()
 
 stop_server()
 {
-	[ ${#server_pids[@]} -eq 0 ] || kill "${server_pids[@]}" 2>/dev/null || true
+	[ ${#server_pids[@]} -eq 0 ] ||
+		kill ${interrupted:+-KILL} "${server_pids[@]}" 2>/dev/null || true
 	[ ${#server_pids[@]} -eq 0 ] || wait "${server_pids[@]}" 2>/dev/null || true
 	server_pids=()
 	[ -z "$server_dir" ] || rm -rf "$server_dir"
