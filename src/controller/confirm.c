@@ -19,6 +19,7 @@
 
 #include "compat.h"
 #include "controller/confirm.h"
+#include "controller/outage.h"
 #include "controller/signin.h"
 #include "store/conflict.h"
 #include "store/effect.h"
@@ -28,6 +29,7 @@ static bool is_plain(const BookingDispatch *dispatch,
 					 const BookingLease *lease);
 static void confirm_item(BookingCall *call, const BookingDispatch *dispatch,
 						 const BookingLease *lease, BookingBatch *batch);
+static bool no_server(const BookingOutcome *outcome);
 
 /*
  * Confirm, in a subtransaction, those operations that take no more than that.
@@ -116,6 +118,7 @@ confirm_item(BookingCall *call, const BookingDispatch *dispatch,
 	change.message = outcome->message;
 	batch->changes[batch->nchanges++] = change;
 	batch->attempts[batch->nattempts++] = booking_confirm_attempt(dispatch);
+	booking_outage_over(dispatch->account_key);
 	intent.intent_id = operation->intent_id;
 	intent.disposition = "committed";
 	intent.state = "created";
@@ -155,15 +158,22 @@ booking_confirm_attempt(const BookingDispatch *dispatch)
 }
 
 /*
- * A token that was refused is got anew, once; then it is the credential.
+ * What an outcome says about the account: whether its server answers, and
+ * whether its token is good.  One that was refused is got anew, once; then it is
+ * the credential.
  */
 void
-booking_confirm_token(const BookingOperation *operation, BookingDispatch *dispatch)
+booking_confirm_account(const BookingCall *call, const BookingOperation *operation,
+						BookingDispatch *dispatch)
 {
 	BookingOutcome *outcome = &dispatch->task.outcome;
 	text	   *tenant = cstring_to_text(operation->tenant);
 	text	   *account = cstring_to_text(operation->account);
 
+	if (no_server(outcome))
+		booking_outage_failed(call, dispatch->account_key, operation->operation_id);
+	else if (outcome->status > 0)
+		booking_outage_over(dispatch->account_key);
 	if (outcome->kind != BOOKING_OUTCOME_AUTH)
 	{
 		if (outcome->status >= 200 && outcome->status < 300)
@@ -175,4 +185,16 @@ booking_confirm_token(const BookingOperation *operation, BookingDispatch *dispat
 			BOOKING_OUTCOME_NOT_EXECUTED;
 		outcome->problem = "token_refused";
 	}
+}
+
+/*
+ * Was there nobody to answer, or nobody who could?
+ */
+static bool
+no_server(const BookingOutcome *outcome)
+{
+	return (outcome->status == 0 || outcome->status >= 500) &&
+		(outcome->kind == BOOKING_OUTCOME_NOT_EXECUTED ||
+		 outcome->kind == BOOKING_OUTCOME_UNKNOWN ||
+		 outcome->kind == BOOKING_OUTCOME_FAILED);
 }

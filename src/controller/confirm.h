@@ -25,7 +25,8 @@ typedef struct BookingConfirmWork
 
 extern void booking_confirm_items(BookingCall *call, void *arg);
 extern BookingAttempt booking_confirm_attempt(const BookingDispatch *dispatch);
-extern void booking_confirm_token(const BookingOperation *operation,
-								  BookingDispatch *dispatch);
+extern void booking_confirm_account(const BookingCall *call,
+									const BookingOperation *operation,
+									BookingDispatch *dispatch);
 
 #endif							/* BOOKING_CONFIRM_H */

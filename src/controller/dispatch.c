@@ -645,7 +645,7 @@ apply_item(BookingCall *call, void *arg)
 	if (operation->epoch != dispatch->epoch ||
 		strcmp(operation->state, dispatch->lookup ? "reconciling" : "sending") != 0)
 		return;
-	booking_confirm_token(operation, dispatch);
+	booking_confirm_account(call, operation, dispatch);
 	booking_outcome_apply(call, operation, dispatch->lookup, outcome,
 						  dispatch->provider);
 }

@@ -30,6 +30,7 @@
 #include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/load.h"
+#include "controller/outage.h"
 #include "controller/pull.h"
 #include "controller/signin.h"
 #include "guc.h"
@@ -532,6 +533,7 @@ listed_more(BookingCall *call, PullRun *run)
 	run->at.listing = false;
 	if (chunk == NULL && run->at.page == NULL)
 	{
+		booking_outage_over(run->account_key);
 		booking_signin_accept(cstring_to_text(run->tenant),
 							  cstring_to_text(run->account), &run->auth);
 		run->at.over = booking_round_finish(call, &run->round, run->at.token);
@@ -698,11 +700,8 @@ failed(BookingCall *call, PullRun *run)
 	booking_round_fail(call, &run->round, result);
 	if (result->kind == BOOKING_PULL_AUTH)
 		booking_store_account_park(tenant, account, problem, call->now);
-	else if (result->retry_after > 0)
-		booking_store_account_block(tenant, account,
-									booking_call_hold_clock() +
-									Min(result->retry_after, SECS_PER_HOUR) * USECS_PER_SEC,
-									problem, call->now);
+	else
+		booking_outage_unread(call, run->account_key, run->round.calendar_id, result);
 	run->at.over = true;
 }
 
