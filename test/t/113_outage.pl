@@ -49,6 +49,27 @@ sub requests_within
 	return $stub->requests($client) - $before;
 }
 
+# Have a client that fails tried again and again, with hours between.
+sub try_again
+{
+	my ($client, $times) = @_;
+
+	foreach (1 .. $times)
+	{
+		my $before = $stub->requests($client);
+
+		# what is asked meanwhile may be among those before
+		wait_until(
+			'it is asked again',
+			sub {
+				return 1 if $stub->requests($client) > $before;
+				Booking::Caldav::later($node, $session);
+				return 0;
+			});
+	}
+	return;
+}
+
 #
 # Writing: one calendar, hundreds of bookings
 #
@@ -68,13 +89,7 @@ is_settled($session, 'meanwhile', 'create confirmed', 'another account is served
 cmp_ok(time() - $begin, '<', 5, 'without a delay');
 
 # Half a day, of which the worker sees the moments at which it asks.
-foreach (1 .. 10)
-{
-	my $before = $stub->requests('away');
-
-	Booking::Caldav::later($node, $session);
-	wait_until('it is asked again', sub { $stub->requests('away') > $before });
-}
+try_again('away', 10);
 is($session->query("SELECT count(*) FROM booking.operation WHERE state = 'parked'"),
 	'0', 'after a long time no operator is needed');
 
@@ -113,13 +128,7 @@ is($stub->requests('rooms', 'PUT'), $rooms, 'each once');
 #
 $stub->client($session, 'poison', 'busy');
 claim($session, 'poison', 'poison');
-foreach (1 .. 6)
-{
-	my $before = $stub->requests('poison');
-
-	Booking::Caldav::later($node, $session);
-	wait_until('it is tried again', sub { $stub->requests('poison') > $before });
-}
+try_again('poison', 6);
 is(blocked('poison'), '', 'one operation is no outage, however often it fails');
 
 $session->quit;
