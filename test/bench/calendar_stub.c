@@ -302,7 +302,7 @@ control(Connection *connection, const Request *request)
 	char		body[256] = "";
 
 	if (strncmp(request->path, "/-/latency/", 11) == 0)
-		latency = (int64_t) (atof(request->path + 11) * 1000);
+		latency = (int64_t) (strtod(request->path + 11, NULL) * 1000);
 	else if (strncmp(request->path, "/-/lose/", 8) == 0)
 		lose_each = strtoull(request->path + 8, NULL, 10);
 	else if (strcmp(request->path, "/-/reset") == 0)

@@ -50,6 +50,8 @@ read_puts(const char *base)
 	size_t		len;
 	size_t		room = 0;
 
+	size_t		url_len;
+
 	while (scanf("%1023s %zu", path, &len) == 2)
 	{
 		Put		   *put;
@@ -62,11 +64,12 @@ read_puts(const char *base)
 				die("out of memory");
 		}
 		put = &puts_to_send[put_count++];
-		put->url = malloc(strlen(base) + strlen(path) + 1);
+		url_len = strlen(base) + strlen(path);
+		put->url = malloc(url_len + 1);
 		put->body = malloc(len + 1);
 		if (!put->url || !put->body)
 			die("out of memory");
-		strcat(strcpy(put->url, base), path);
+		snprintf(put->url, url_len + 1, "%s%s", base, path);
 		put->body_len = len;
 		if (getchar() != '\n' || fread(put->body, 1, len, stdin) != len)
 			die("the input is cut short");
@@ -173,10 +176,13 @@ main(int argc, char **argv)
 	double		began;
 	int			concurrency;
 	bool		fresh;
+	char	   *rest;
 
 	if (argc != 4)
 		die("usage: plain_puts URL CONCURRENCY keep|fresh");
-	concurrency = atoi(argv[2]);
+	concurrency = (int) strtol(argv[2], &rest, 10);
+	if (rest == argv[2] || *rest != '\0' || concurrency < 1 || concurrency > 1000)
+		die("CONCURRENCY must be a number from 1 to 1000");
 	fresh = strcmp(argv[3], "fresh") == 0;
 	read_puts(argv[1]);
 	curl_global_init(CURL_GLOBAL_DEFAULT);

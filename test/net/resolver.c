@@ -89,7 +89,7 @@ make_info(const char *label, const char *service)
 		return NULL;
 	address = (struct sockaddr_in *) (info + 1);
 	address->sin_family = AF_INET;
-	address->sin_port = htons(service == NULL ? 0 : atoi(service));
+	address->sin_port = htons(service == NULL ? 0 : (uint16_t) strtoul(service, NULL, 10));
 	address->sin_addr.s_addr = htonl(a << 24 | b << 16 | c << 8 | d);
 	info->ai_family = AF_INET;
 	info->ai_socktype = SOCK_STREAM;

@@ -464,39 +464,40 @@ test_limits(void)
 {
 	size_t		size = 4 * 1024 * 1024;
 	char	   *big = malloc(size);
+	char	   *end = big + size;
 	char	   *out;
 	BookingArena *small = booking_arena_create(20 * 1024);
 
 	for (int depth = 31; depth <= 33; depth++)
 	{
-		out = big + sprintf(big, "<multistatus xmlns=\"DAV:\">");
+		out = tap_put(big, end, "<multistatus xmlns=\"DAV:\">");
 		for (int i = 1; i < depth; i++)
-			out += sprintf(out, "<x>");
+			out = tap_put(out, end, "<x>");
 		for (int i = 1; i < depth; i++)
-			out += sprintf(out, "</x>");
-		sprintf(out, CLOSE);
+			out = tap_put(out, end, "</x>");
+		tap_put(out, end, CLOSE);
 		tap_is_int(read_body(big), depth <= 32 ? BOOKING_DAV_OK : BOOKING_DAV_MALFORMED,
 				   "limits: depth");
 	}
 
 	for (int members = 10000; members <= 10001; members++)
 	{
-		out = big + sprintf(big, OPEN);
+		out = tap_put(big, end, OPEN);
 		for (int i = 0; i < members; i++)
-			out += sprintf(out, "<response><href>/%d</href></response>", i);
-		sprintf(out, CLOSE);
+			out = tap_put(out, end, "<response><href>/%d</href></response>", i);
+		tap_put(out, end, CLOSE);
 		tap_is_int(read_body(big), members <= 10000 ? BOOKING_DAV_OK : BOOKING_DAV_TOO_LARGE,
 				   "limits: members");
 	}
-	out = big + sprintf(big, OPEN "<response>");
+	out = tap_put(big, end, OPEN "<response>");
 	for (int i = 0; i < 10001; i++)
-		out += sprintf(out, "<href>/%d</href>", i);
-	sprintf(out, "</response>" CLOSE);
+		out = tap_put(out, end, "<href>/%d</href>", i);
+	tap_put(out, end, "</response>" CLOSE);
 	tap_is_int(read_body(big), BOOKING_DAV_TOO_LARGE, "limits: members of one response");
 
-	out = big + sprintf(big, OPEN "<response><href>/a</href><propstat><prop><C:calendar-data>");
+	out = tap_put(big, end, OPEN "<response><href>/a</href><propstat><prop><C:calendar-data>");
 	memset(out, 'x', 30000);
-	sprintf(out + 30000, "</C:calendar-data></prop>" OK "</propstat></response>" CLOSE);
+	tap_put(out + 30000, end, "</C:calendar-data></prop>" OK "</propstat></response>" CLOSE);
 	tap_is_int(booking_dav_read_multistatus(big, strlen(big), small, &result),
 			   BOOKING_DAV_TOO_LARGE, "limits: the arena");
 	booking_arena_free(small);

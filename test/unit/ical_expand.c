@@ -52,7 +52,7 @@ static BookingExpansion expansion;
 static int64 read_utc(const char *word);
 static BookingIcalFault expand(const char *lines, const char *zone, const char *from,
 							   const char *to, int max);
-static void render_time(char *out, int64 at);
+static char *render_time(char *out, char *end, int64 at);
 static char *render(void);
 static void test_table(const Row *rows, int nrows);
 static bool ask_libical(const Row *row);
@@ -129,13 +129,13 @@ expand(const char *lines, const char *zone, const char *from, const char *to, in
 /*
  * Add an instant as YYYYMMDDTHHMMSSZ.
  */
-static void
-render_time(char *out, int64 at)
+static char *
+render_time(char *out, char *end, int64 at)
 {
 	BookingCivil civil;
 
 	booking_civil_split(at / SECOND, &civil);
-	sprintf(out + strlen(out), "%04d%02d%02dT%02d%02d%02dZ", civil.year, civil.month,
+	return tap_put(out, end, "%04d%02d%02dT%02d%02d%02dZ", civil.year, civil.month,
 			civil.day, civil.hour, civil.minute, civil.second);
 }
 
@@ -147,30 +147,26 @@ static char *
 render(void)
 {
 	static char text[MAX_TEXT];
+	char	   *end = text + sizeof(text);
+	char	   *out = text;
 
 	text[0] = '\0';
-	for (int i = 0; i < expansion.noccurrences && strlen(text) < MAX_TEXT - 100; i++)
+	for (int i = 0; i < expansion.noccurrences && out - text < MAX_TEXT - 100; i++)
 	{
 		const BookingOccurrence *o = &expansion.occurrences[i];
 
-		if (i > 0)
-			strcat(text, " ");
+		out = tap_put(out, end, "%s", i > 0 ? " " : "");
 		if (o->original != BOOKING_OCCURRENCE_SINGLE && o->original != o->start)
 		{
-			render_time(text, o->original);
-			strcat(text, "=");
+			out = render_time(out, end, o->original);
+			out = tap_put(out, end, "=");
 		}
-		render_time(text, o->start);
-		strcat(text, "/");
-		render_time(text, o->end);
-		if (o->all_day)
-			strcat(text, "d");
-		if (o->detail->status == BOOKING_STATUS_CANCELED)
-			strcat(text, "c");
-		if (!o->busy)
-			strcat(text, "f");
-		if (o->problem != NULL)
-			strcat(text, "!");
+		out = render_time(out, end, o->start);
+		out = tap_put(out, end, "/");
+		out = render_time(out, end, o->end);
+		out = tap_put(out, end, "%s%s%s%s", o->all_day ? "d" : "",
+					  o->detail->status == BOOKING_STATUS_CANCELED ? "c" : "",
+					  o->busy ? "" : "f", o->problem != NULL ? "!" : "");
 	}
 	return text;
 }
@@ -238,13 +234,14 @@ hear_libical(icalcomponent *event, struct icaltime_span *span, void *data)
 static bool
 ask_libical(const Row *row)
 {
-	char	   *object = malloc(strlen(row->lines) + 64);
+	size_t		size = strlen(row->lines) + 64;
+	char	   *object = malloc(size);
 	char	   *zone;
 	icalcomponent *calendar;
 	icalcomponent *event;
 	Witness		witness = {0};
 
-	sprintf(object, "BEGIN:VCALENDAR\n%sEND:VCALENDAR\n", row->lines);
+	tap_put(object, object + size, "BEGIN:VCALENDAR\n%sEND:VCALENDAR\n", row->lines);
 	while ((zone = strstr(object, ";TZID=")) != NULL)
 		memmove(zone, strchr(zone, ':'), strlen(strchr(zone, ':')) + 1);
 	witness.row = row;
@@ -459,7 +456,8 @@ many(const char *before, const char *format, int count, const char *behind)
 {
 	size_t		size = strlen(before) + strlen(behind) + 1 + count * (strlen(format) + 40);
 	char	   *text = malloc(size);
-	char	   *out = text + sprintf(text, "%s", before);
+	char	   *end = text + size;
+	char	   *out = tap_put(text, end, "%s", before);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -467,9 +465,9 @@ many(const char *before, const char *format, int count, const char *behind)
 		int			minute = i / 28 % 1440;
 		int			month = i / (28 * 1440) % 12 + 1;
 
-		out += sprintf(out, format, month, day, minute / 60, minute % 60);
+		out = tap_put(out, end, format, month, day, minute / 60, minute % 60);
 	}
-	strcpy(out, behind);
+	tap_put(out, end, "%s", behind);
 	return text;
 }
 

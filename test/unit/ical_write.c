@@ -478,11 +478,12 @@ test_folding(void)
 		{
 			for (int count = 10; count < 90; count++)
 			{
+				char	   *out = text + shift;
+
 				memset(text, 'a', shift);
-				text[shift] = '\0';
 				for (int j = 0; j < count; j++)
-					strcat(text, units[i]);
-				strcat(text, "z");
+					out = tap_put(out, text + sizeof(text), "%s", units[i]);
+				tap_put(out, text + sizeof(text), "z");
 				begin_event();
 				event.summary = text;
 				write_event();

@@ -96,6 +96,26 @@ tap_note(const char *format,...)
 }
 
 /*
+ * See tap.h.  A text that does not fit is a mistake of the test.
+ */
+char *
+tap_put(char *out, char *end, const char *format,...)
+{
+	va_list		arguments;
+	int			len;
+
+	va_start(arguments, format);
+	len = vsnprintf(out, end - out, format, arguments);
+	va_end(arguments);
+	if (len < 0 || len >= end - out)
+	{
+		printf("Bail out!  a text of the tests does not fit\n");
+		exit(1);
+	}
+	return out + len;
+}
+
+/*
  * The plan, and the exit code.
  */
 int

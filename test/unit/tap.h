@@ -20,6 +20,9 @@ extern bool tap_is_text(const char *got, const char *expected, const char *name)
 extern void tap_note(const char *format,...) pg_attribute_printf(1, 2);
 extern int	tap_done(void);
 
+/* write a text at out, where there is room until end; returns the place behind */
+extern char *tap_put(char *out, char *end, const char *format,...) pg_attribute_printf(3, 4);
+
 /* microseconds from 1970 to a time in UTC, by the C library's reckoning */
 extern int64 tap_utc(int year, int month, int day, int hour, int minute,
 					 int second);

@@ -134,9 +134,11 @@ my %samples = (
 		good => {
 			'tools/lint-exceptions' => "banned-calls src/b.c:malloc owns it\n",
 			'src/b.c' => "\tx = malloc(1);\n",
+			'test/unit/c.c' => "\tx = malloc(1);\n",
 			'src/a.c' => "x = snprintf(b, n, \"sprintf(\"); /* atoi(x) */\n"
 		},
 		bad => [
+			{ 'test/unit/a.c' => "\tstrcat(a, b);\n" },
 			map { { 'src/a.c' => "\t$_(a, b);\n" } }
 			  qw(strcpy strcat sprintf strtok atoi gmtime localtime pg_usleep)
 		],
