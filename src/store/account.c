@@ -79,11 +79,8 @@ booking_store_account_read(text *tenant, text *account, text **provider,
 		" WHERE a.tenant = $1 AND a.account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	if (booking_plan_run_named(&plan, tenant, account, 1) == 0)
 		return false;
 	if (provider != NULL)
 		*provider = column_text(0, 1);
@@ -201,11 +198,8 @@ booking_store_account_remove(text *tenant, text *account)
 		"DELETE FROM booking.account WHERE tenant = $1 AND account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	return booking_plan_run(&plan, values, NULL, 0) > 0;
+	return booking_plan_run_named(&plan, tenant, account, 0) > 0;
 }
 
 /*
@@ -219,11 +213,8 @@ booking_store_account_calendars(text *tenant, text *account)
 		"  FROM booking.calendar c WHERE c.tenant = $1 AND c.account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	booking_plan_run(&plan, values, NULL, 1);
+	booking_plan_run_named(&plan, tenant, account, 1);
 	return column_text(0, 1);
 }
 
@@ -262,11 +253,8 @@ booking_store_credential_remove(text *tenant, text *account)
 		"DELETE FROM booking.credential WHERE tenant = $1 AND account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	return booking_plan_run(&plan, values, NULL, 0) > 0;
+	return booking_plan_run_named(&plan, tenant, account, 0) > 0;
 }
 
 /*
@@ -285,11 +273,8 @@ booking_store_calendar_read(text *tenant, text *calendar,
 		" WHERE c.tenant = $1 AND c.calendar = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(calendar);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	if (booking_plan_run_named(&plan, tenant, calendar, 1) == 0)
 		return false;
 	found->calendar = column_text(0, 1);
 	found->account = column_text(0, 2);
@@ -343,11 +328,8 @@ booking_store_calendar_remove(text *tenant, text *calendar)
 		"DELETE FROM booking.calendar WHERE tenant = $1 AND calendar = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(calendar);
-	booking_plan_run(&plan, values, NULL, 0);
+	booking_plan_run_named(&plan, tenant, calendar, 0);
 }
 
 /*
@@ -365,11 +347,8 @@ booking_store_calendar_open_operations(text *tenant, text *calendar)
 		"   ORDER BY 1 LIMIT 10) x",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(calendar);
-	booking_plan_run(&plan, values, NULL, 1);
+	booking_plan_run_named(&plan, tenant, calendar, 1);
 	return column_text(0, 1);
 }
 
@@ -412,11 +391,8 @@ booking_store_calendar_writer(text *tenant, text *resource)
 		" WHERE c.tenant = $1 AND c.resource = $2 AND c.role = 'write'",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(resource);
-	return booking_plan_run(&plan, values, NULL, 1) == 0 ? NULL :
+	return booking_plan_run_named(&plan, tenant, resource, 1) == 0 ? NULL :
 		column_text(0, 1);
 }
 

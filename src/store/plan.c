@@ -82,6 +82,19 @@ booking_plan_run(BookingPlan *plan, Datum *values, const bool *nulls,
 }
 
 /*
+ * Run a statement whose two parameters are a tenant and a name within it.
+ */
+uint64
+booking_plan_run_named(BookingPlan *plan, text *tenant, text *name, long limit)
+{
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(name);
+	return booking_plan_run(plan, values, NULL, limit);
+}
+
+/*
  * Pin what statements depend on, until booking_plan_unpin() or an error;
  * returns what that is told.
  */

@@ -29,6 +29,8 @@ typedef struct BookingPlan
 
 extern uint64 booking_plan_run(BookingPlan *plan, Datum *values,
 							   const bool *nulls, long limit);
+extern uint64 booking_plan_run_named(BookingPlan *plan, text *tenant,
+									 text *name, long limit);
 extern int	booking_plan_pin(void);
 extern void booking_plan_unpin(int level);
 extern uint64 booking_plan_completed(void);

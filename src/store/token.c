@@ -30,14 +30,11 @@ booking_store_token_read(text *tenant, text *account, BookingToken *token)
 		"  FROM booking.token t WHERE t.tenant = $1 AND t.account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 	Datum		value;
 	bool		isnull;
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
 	memset(token, 0, sizeof(*token));
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	if (booking_plan_run_named(&plan, tenant, account, 1) == 0)
 		return false;
 	token->serial = DatumGetInt64(booking_plan_column(0, 1, NULL));
 	token->sealed = DatumGetBool(booking_plan_column(0, 2, NULL));
@@ -162,11 +159,8 @@ booking_store_token_remove(text *tenant, text *account)
 		"DELETE FROM booking.token WHERE tenant = $1 AND account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	booking_plan_run(&plan, values, NULL, 0);
+	booking_plan_run_named(&plan, tenant, account, 0);
 }
 
 /*
@@ -181,11 +175,8 @@ booking_store_credential_read(text *tenant, text *account, bool *sealed,
 		" WHERE c.tenant = $1 AND c.account = $2",
 		{TEXTOID, TEXTOID}
 	};
-	Datum		values[2];
 
-	values[0] = PointerGetDatum(tenant);
-	values[1] = PointerGetDatum(account);
-	if (booking_plan_run(&plan, values, NULL, 1) == 0)
+	if (booking_plan_run_named(&plan, tenant, account, 1) == 0)
 		return false;
 	*sealed = DatumGetBool(booking_plan_column(0, 1, NULL));
 	*secret = DatumGetByteaPP(booking_plan_column(0, 2, NULL));
