@@ -5,9 +5,9 @@
 # Whatever the ledger says of the event is compared with what an independent
 # client finds in the collection.
 #
-# Proves R31 (a retry of a call makes no second event), R35 (a reschedule moves
-# the event instead of making another) and R41 (a refused password is tried once
-# and never again by itself).
+# Proves R26 (a retry of a call makes no second event), R39 (a reschedule moves
+# the event instead of making another), and that a refused password is tried once
+# and never again by itself.
 
 use strict;
 use warnings FATAL => 'all';

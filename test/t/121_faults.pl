@@ -7,7 +7,7 @@
 # one that was canceled none; and no person may have been needed.
 #
 # Proves R31 (an uncertain write is looked up, never repeated under another
-# id), R33 (5xx prove nothing), R41 (Retry-After is honoured), R67 (DROP DATABASE
+# id), R28 (5xx prove nothing), R102 (Retry-After is honoured), R67 (DROP DATABASE
 # while a name is resolved, and after that was given up) and R99 (credentials
 # follow no redirect).  Slow and dead name servers are test/net/resolver.c: it
 # blocks where the C library would, within libcurl's own thread.

@@ -7,8 +7,8 @@
 # sent them again.  After every round each booking has one event, or none if it
 # was canceled, and no person was needed.
 #
-# Proves R31, R32 (what a dead worker was sending is unknown, not lost and not
-# undone) and R70 (the worker comes back).
+# Proves R26 (what a dead worker was sending is unknown, not lost and not done
+# twice), R31, R38 (work resumes by itself) and R72 (the worker comes back).
 
 use strict;
 use warnings FATAL => 'all';

@@ -5,8 +5,9 @@
 # what was wanted to an event that materially is as we left it, or stops and
 # says why, and then a person decides.
 #
-# Proves R34 (a changed event is not overwritten), R36 (deleted by a person is
-# not sent again) and R38 (what a person decides is recorded with its evidence).
+# Proves R33 (a changed event is not overwritten, and what is ours is known as
+# such), that what a person deleted is not sent again, and that what a person
+# decides is recorded with its evidence.
 
 use strict;
 use warnings FATAL => 'all';

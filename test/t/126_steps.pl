@@ -12,7 +12,7 @@
 # another key, so the same identities get other events, which do not meet the
 # orphans.
 #
-# Proves R31 and R32 step by step, and R79 (DROP EXTENSION during a request).
+# Proves R26 and R31 step by step, and R79 (DROP EXTENSION during a request).
 
 use strict;
 use warnings FATAL => 'all';

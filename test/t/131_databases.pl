@@ -277,6 +277,38 @@ $narrow = session($small);
 is_settled($narrow, 'starved', 'create confirmed', 'nothing is lost');
 $narrow->quit;
 $small->stop;
+
+#
+# Many databases with odd names, each with the extension
+#
+my $many = booking_node('many',
+	conf => worker_conf() . "max_worker_processes = 30\nbooking.poll_interval = '1h'\n");
+my $crowd = session($many);
+my @served;
+foreach my $n (1 .. size(8, 20))
+{
+	my $name = qq{served $n "x" 'y'};
+
+	$crowd->query('CREATE DATABASE "' . ($name =~ s/"/""/gr) . '"');
+	my $in = session($many, connstr => $many->connstr($name));
+	$in->query('SET client_min_messages = error');
+	$in->query('CREATE EXTENSION booking CASCADE');
+	$stub->client($in, "many$n", 'store');
+	claim($in, "many$n", "many$n");
+	push @served, $in;
+}
+foreach my $n (1 .. @served)
+{
+	is_settled($served[ $n - 1 ], "many$n", 'create confirmed', "database $n is served");
+	is($stub->requests("many$n", 'PUT'), 1, 'by one worker');
+}
+is( $crowd->query(
+		"SELECT count(*), count(DISTINCT datname) FROM pg_stat_activity WHERE backend_type = 'booking worker'"
+	),
+	@served . "\x1f" . @served,
+	'each by its own');
+$_->quit foreach @served, $crowd;
+is_quick('fast shutdown with all of them', 2, sub { $many->stop('fast') });
 $stub->stop;
 
 done_testing();

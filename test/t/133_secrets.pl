@@ -161,12 +161,14 @@ foreach my $relation (
 	split(/\n/, $session->query(<<'EOQ')))
 SELECT c.oid::regclass FROM pg_class c
  WHERE c.relkind IN ('r', 'v', 'm') AND (c.relnamespace = 'booking'::regnamespace
-	OR c.relname IN ('pg_stat_activity', 'pg_stat_statements', 'pg_prepared_statements', 'pg_settings'))
+	OR c.relname ~ '^pg_stat' AND c.relname NOT IN ('pg_statistic', 'pg_statistic_ext_data')
+	OR c.relname IN ('pg_prepared_statements', 'pg_cursors', 'pg_locks', 'pg_settings'))
 EOQ
 {
 	$told{$relation} = $session->query("SELECT x::text FROM $relation x");
 }
 cmp_ok(scalar(grep { /^booking\./ } keys %told), '>', 15, 'all relations were looked at');
+cmp_ok(scalar(grep { /^pg_stat/ } keys %told), '>', 30, 'and all views of statistics');
 like($told{pg_stat_statements}, qr/booking_credential_put/, 'the statements were recorded');
 
 local $ENV{PGOPTIONS} = '';
