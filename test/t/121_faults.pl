@@ -291,8 +291,14 @@ foreach my $kind (qw(radicale xandikos))
 		"SELECT booking_claim('t', 'p', '$x-update', '$x', ${\during(14)}, supersedes => '$x-old')"
 	);
 	$session->query("SELECT booking_cancel('t', 'p', '$x-cancel')");
-	foreach my $url ($url, $proxy->url('https'), $proxy->url('http', 'hang.test'))
+	foreach my $case (
+		[ $url, 'connection_failed' ],
+		[ $proxy->url('https'), 'tls_failed' ],
+		[ $proxy->url('http', 'hang.test'), 'connect_timeout' ])
 	{
+		my ($url, $problem) = @$case;
+
+		# what the worker has just taken up still goes to where the account was
 		move_account($x, $url, $server);
 		my $seen = $session->query('SELECT max(attempt_id) FROM booking.attempt');
 		wait_until(
@@ -301,7 +307,7 @@ foreach my $kind (qw(radicale xandikos))
 				Booking::Caldav::later($node, $session);
 				$session->query(<<"EOQ") == 3;
 SELECT count(DISTINCT operation_id) FROM booking.attempt JOIN booking.operation USING (operation_id)
- WHERE calendar = '$x' AND mark <> 'begun' AND attempt_id > $seen
+ WHERE calendar = '$x' AND attempt.problem = '$problem' AND attempt_id > $seen
 EOQ
 			});
 	}
