@@ -227,7 +227,7 @@ judge(Link *link)
 		body = strtoul(length + 17, NULL, 10);
 	if (link->answer_len < (size_t) (end + 4 - link->answer) + body)
 		return;
-	status = atoi(link->answer + 9);
+	status = (int) strtol(link->answer + 9, NULL, 10);
 	keep = strcasestr(link->answer, "\r\nConnection: close") == NULL;
 	end_job(link, status);
 	if (!keep)
@@ -316,10 +316,10 @@ main(int argc, char **argv)
 	if (argc != 4)
 		die("usage: sender PORT RATE CONNECTIONS <REQUESTS");
 	target.sin_family = AF_INET;
-	target.sin_port = htons(atoi(argv[1]));
+	target.sin_port = htons((int) strtol(argv[1], NULL, 10));
 	target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	read_jobs(atof(argv[2]));
-	nlinks = atoi(argv[3]);
+	read_jobs(strtod(argv[2], NULL));
+	nlinks = (int) strtol(argv[3], NULL, 10);
 	links = calloc(nlinks, sizeof(Link));
 	epoll_fd = epoll_create1(0);
 	if (!links || epoll_fd < 0)
