@@ -91,12 +91,22 @@ booking_outage_unread(const BookingCall *call, const char *account_key,
 					  int64 calendar_id, const BookingPullResult *result)
 {
 	if (result->retry_after > 0)
-		block_account(call, account_key, booking_call_hold_clock() +
-					  Min(result->retry_after, SECS_PER_HOUR) * USECS_PER_SEC,
-					  result->problem != NULL ? result->problem : "failed");
+		booking_outage_block(call, account_key, result->retry_after,
+							 result->problem != NULL ? result->problem : "failed");
 	else if (result->kind == BOOKING_PULL_FAILED &&
 			 (result->status == 0 || result->status >= 500))
 		booking_outage_failed(call, account_key, -calendar_id);
+}
+
+/*
+ * The server of an account asks to be left alone for so many seconds.
+ */
+void
+booking_outage_block(const BookingCall *call, const char *account_key,
+					 int64 seconds, const char *problem)
+{
+	block_account(call, account_key, booking_call_hold_clock() +
+				  Min(seconds, SECS_PER_HOUR) * USECS_PER_SEC, problem);
 }
 
 /*

@@ -19,6 +19,9 @@ extern void booking_outage_failed(const BookingCall *call, const char *account_k
 extern void booking_outage_unread(const BookingCall *call, const char *account_key,
 								  int64 calendar_id,
 								  const BookingPullResult *result);
+extern void booking_outage_block(const BookingCall *call,
+								 const char *account_key, int64 seconds,
+								 const char *problem);
 extern void booking_outage_over(const char *account_key);
 
 #endif							/* BOOKING_OUTAGE_H */

@@ -9,7 +9,8 @@
  *	work	one transaction for each part of the listing: what is not known in
  *			its version is noted, and then fetched, some objects at a time; one
  *			transaction for each lot of objects
- *	...		the listing goes on at its next page, or the round is finished
+ *	...		the listing goes on at its next page, or the round is finished:
+ *			what it leaves out of ours is asked about (proof.c), then judged
  *
  * A listing is kept in memory until worked off, objects until their lot is stored.
  *
@@ -30,7 +31,9 @@
 #include "controller/event.h"
 #include "controller/limits.h"
 #include "controller/load.h"
+#include "controller/lot.h"
 #include "controller/outage.h"
+#include "controller/proof.h"
 #include "controller/pull.h"
 #include "controller/signin.h"
 #include "guc.h"
@@ -66,6 +69,7 @@ typedef struct PullProgress
 	PullWait	wait;
 	bool		over;			/* to be let go of */
 	bool		listing;		/* a listing is worked on, without a new answer */
+	bool		asking;			/* its suspects are to be asked about */
 	const BookingPullChunk *chunk;	/* of the listing that is next */
 	const char *page;			/* where the listing goes on */
 	const char *token;			/* of its end */
@@ -92,6 +96,9 @@ typedef struct PullRun
 	BookingHttpRequest request;
 	BookingHttpAuth auth;
 
+	BookingSuspects suspects;
+	BookingProof proof;			/* of them */
+
 	PullProgress at;
 	const BookingPullItem *wanted[BOOKING_PULL_CHUNK];	/* to be fetched */
 	const char *objects[BOOKING_PULL_CHUNK];	/* their names */
@@ -104,18 +111,16 @@ static const char *copy_string(BookingArena *arena, const char *string);
 static void ask_listing(PullRun *run);
 static void ask_lot(PullRun *run);
 static void send_request(PullRun *run);
+static void ask_about_suspects(PullRun *run);
 static void on_answer(void *arg, const BookingHttpResponse *response);
+static void on_proof(void *arg);
 static void work_run(PullRun *run);
 static void work_step(BookingCall *call, void *arg);
 static void listed(BookingCall *call, PullRun *run);
 static void listed_more(BookingCall *call, PullRun *run);
+static void finish(BookingCall *call, PullRun *run);
 static void store_brought(BookingCall *call, PullRun *run);
 static void fetched(BookingCall *call, PullRun *run);
-static void apply_lot(BookingCall *call, PullRun *run);
-static void apply_some(BookingCall *call, PullRun *run,
-					   const BookingPullItem *items, int count);
-static void apply_items(BookingCall *call, void *arg);
-static void spoil_item(BookingCall *call, void *arg);
 static void failed(BookingCall *call, PullRun *run);
 static void step_failed(BookingCall *call, PullRun *run, ErrorData *error);
 static void give_up(BookingCall *call, void *arg);
@@ -128,15 +133,6 @@ static BookingHttpEngine *http_engine = NULL;
 static dlist_head runs;
 static int	nruns = 0;
 static bool contended = false;	/* something waits for a caller's lock */
-
-/* a run and the items that are being stored */
-typedef struct Lot
-{
-	PullRun    *run;
-	const BookingPullItem *items;
-	int			count;
-	const char *problem;
-} Lot;
 
 /* what a lease works on */
 typedef struct LeaseWork
@@ -297,6 +293,7 @@ lease_item(BookingCall *call, void *arg)
 		return;
 	}
 	booking_round_begin(call, lease, &run->round);
+	run->round.suspects = &run->suspects;
 	run->job.from = booking_unix_microseconds(run->round.from);
 	run->job.until = booking_unix_microseconds(run->round.until);
 	run->job.token = copy_string(run->arena, lease->cursor.token);
@@ -410,6 +407,38 @@ send_request(PullRun *run)
 }
 
 /*
+ * Ask about events that the listing does not show.
+ */
+static void
+ask_about_suspects(PullRun *run)
+{
+	BookingProof *proof = &run->proof;
+
+	run->at.wait = PULL_ANSWER;
+	proof->engine = http_engine;
+	proof->provider = run->provider;
+	proof->base_url = run->job.base_url;
+	proof->collection = run->job.collection;
+	proof->auth = &run->auth;
+	proof->suspects = &run->suspects;
+	proof->done = on_proof;
+	proof->arg = run;
+	booking_proof_start(proof);
+}
+
+/*
+ * All about them is said: the round goes on where it was.
+ */
+static void
+on_proof(void *arg)
+{
+	PullRun    *run = arg;
+
+	run->at.asking = false;
+	run->at.wait = PULL_WORK;
+}
+
+/*
  * An answer came: ask the adapter what follows.  Called by the HTTP engine; no
  * transaction, and nothing here throws.
  */
@@ -449,6 +478,8 @@ booking_pull_work(bool go_on)
 			free_run(run);
 		else if (run->at.wait == PULL_WORK)
 			continue;
+		else if (run->at.asking)
+			ask_about_suspects(run);
 		else if (run->at.nfetched < run->at.nwanted)
 			ask_lot(run);
 		else
@@ -533,11 +564,7 @@ listed_more(BookingCall *call, PullRun *run)
 	run->at.listing = false;
 	if (chunk == NULL && run->at.page == NULL)
 	{
-		booking_outage_over(run->account_key);
-		booking_signin_accept(cstring_to_text(run->tenant),
-							  cstring_to_text(run->account), &run->auth);
-		run->at.over = booking_round_finish(call, &run->round, run->at.token);
-		run->at.listing = !run->at.over;	/* in a transaction of its own */
+		finish(call, run);
 		return;
 	}
 	if (chunk == NULL)
@@ -561,6 +588,30 @@ listed_more(BookingCall *call, PullRun *run)
 }
 
 /*
+ * All that was listed is stored.  What follows is done in further transactions,
+ * as long as the round is not over.
+ */
+static void
+finish(BookingCall *call, PullRun *run)
+{
+	text	   *tenant = cstring_to_text(run->tenant);
+	text	   *account = cstring_to_text(run->account);
+	BookingRoundStep step;
+
+	booking_outage_over(run->account_key);
+	booking_signin_accept(tenant, account, &run->auth);
+	if (run->proof.retry_after > 0)
+		booking_outage_block(call, run->account_key, run->proof.retry_after,
+							 run->suspects.stopped);
+	step = booking_round_finish(call, &run->round, run->at.token);
+	run->at.over = step == BOOKING_ROUND_OVER;
+	run->at.listing = !run->at.over;
+	run->at.asking = step == BOOKING_ROUND_ASKS;
+	if (run->at.asking)
+		run->at.wait = PULL_START;
+}
+
+/*
  * Store what the listing brought of the wanted objects; the others remain.
  */
 static void
@@ -579,7 +630,7 @@ store_brought(BookingCall *call, PullRun *run)
 	}
 	run->at.nwanted = nleft;
 	if (nbrought > 0)
-		apply_some(call, run, items, nbrought);
+		booking_lot_store(call, &run->round, items, nbrought);
 }
 
 /*
@@ -588,94 +639,25 @@ store_brought(BookingCall *call, PullRun *run)
 static void
 fetched(BookingCall *call, PullRun *run)
 {
+	BookingPullItem *items;
+
 	if (run->pull.result.kind == BOOKING_PULL_TOO_LARGE)
 	{
 		run->at.lot_size = Max(1, run->nasked / 2);
 		run->at.wait = PULL_START;
 		return;
 	}
-	apply_lot(call, run);
+	items = palloc_array(BookingPullItem, run->nasked);
+	booking_lot_store(call, &run->round, items,
+					  booking_lot_collect(run->pull.result.items,
+										  run->wanted + run->at.nfetched,
+										  run->nasked, items));
 	run->at.nfetched += run->nasked;
 	run->at.lot_size = Min(run->at.lot_size * 2, LOT_SIZE);
 	if (run->at.nfetched < run->at.nwanted)
 		run->at.wait = PULL_START;
 	else
 		listed_more(call, run);
-}
-
-/*
- * Store the objects that have come.
- */
-static void
-apply_lot(BookingCall *call, PullRun *run)
-{
-	BookingPullItem *items = palloc_array(BookingPullItem, run->nasked);
-	int			count = 0;
-
-	for (BookingPullChunk *chunk = run->pull.result.items; chunk != NULL; chunk = chunk->next)
-	{
-		for (int i = 0; i < chunk->nitems && count < run->nasked; i++)
-			items[count++] = chunk->items[i];
-	}
-
-	/* of what is bad for good the version is known from the listing */
-	for (int i = 0; i < count; i++)
-	{
-		if (items[i].etag == NULL &&
-			(items[i].problem == NULL || strcmp(items[i].problem, "not_delivered") != 0))
-			items[i].etag = run->wanted[run->at.nfetched + i]->etag;
-	}
-	apply_some(call, run, items, count);
-}
-
-/*
- * Store objects: together, or, when that fails, each by itself, so that the one
- * that is bad stops no other.
- */
-static void
-apply_some(BookingCall *call, PullRun *run, const BookingPullItem *items,
-		   int count)
-{
-	Lot			lot = {run, items, count};
-	ErrorData  *error = booking_session_item(call, apply_items, &lot);
-
-	if (error == NULL)
-		return;
-	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		ThrowErrorData(error);
-	for (int i = 0; i < count; i++)
-	{
-		Lot			one = {run, &items[i], 1, NULL};
-
-		error = booking_session_item(call, apply_items, &one);
-		if (error == NULL)
-			continue;
-		one.problem = psprintf("it could not be stored (%s)",
-							   unpack_sql_state(error->sqlerrcode));
-		spoil_item(call, &one);
-	}
-}
-
-/*
- * Store some objects, in a subtransaction.
- */
-static void
-apply_items(BookingCall *call, void *arg)
-{
-	Lot		   *lot = arg;
-
-	booking_projection_apply(call, &lot->run->round, lot->items, lot->count);
-}
-
-/*
- * Store that an object cannot be.
- */
-static void
-spoil_item(BookingCall *call, void *arg)
-{
-	Lot		   *lot = arg;
-
-	booking_projection_spoil(call, &lot->run->round, lot->items, lot->problem);
 }
 
 /*
@@ -738,6 +720,8 @@ free_run(PullRun *run)
 	booking_load_release(run->load);
 	dlist_delete(&run->node);
 	nruns--;
+	booking_proof_end(&run->proof);
+	booking_arena_free(run->suspects.arena);
 	booking_arena_free(run->listing);
 	booking_arena_free(run->lot);
 	booking_arena_free(run->arena);

@@ -225,25 +225,59 @@ booking_store_effects_unseen(int64 calendar_id, int64 round, bool windowed,
 }
 
 /*
- * Intents with events that are said to be gone, in the order of their numbers.
+ * Are more than this many events of bookings said to be gone, and more than
+ * half of all that the calendar has?
  */
-int64 *
-booking_store_effects_gone(int64 calendar_id, int64 after, int limit,
-						   int *count)
+bool
+booking_store_effects_many_gone(int64 calendar_id, int64 most)
 {
 	static BookingPlan plan = {
-		"SELECT DISTINCT e.intent_id FROM booking.event e"
-		" WHERE e.calendar_id = $1 AND e.seen_round = " GONE
-		"   AND e.intent_id > $2"
-		" ORDER BY 1 LIMIT $3",
-		{INT8OID, INT8OID, INT8OID}
+		"SELECT count(*) FILTER (WHERE x.gone) > $2"
+		"   AND count(*) FILTER (WHERE x.gone) * 2 > count(*)"
+		"  FROM (SELECT bool_and(e.seen_round = " GONE ") AS gone"
+		"   FROM booking.event e"
+		"   JOIN booking.intent i ON i.intent_id = e.intent_id"
+		"  WHERE e.calendar_id = $1 AND i.state IN ('created', 'canceling')"
+		"  GROUP BY e.intent_id) x",
+		{INT8OID, INT8OID}
 	};
-	Datum		values[3];
+	Datum		values[2];
 
 	values[0] = Int64GetDatum(calendar_id);
-	values[1] = Int64GetDatum(after);
-	values[2] = Int64GetDatum(limit);
-	return ids_of_rows(booking_plan_run(&plan, values, NULL, 0), count);
+	values[1] = Int64GetDatum(most);
+	booking_plan_run(&plan, values, NULL, 1);
+	return DatumGetBool(booking_plan_column(0, 1, NULL));
+}
+
+/*
+ * Intents with events that are said to be gone, in an order that is another one
+ * in each round: where not all can be gone through, all get their turn.  after
+ * is PG_INT64_MIN at first, then what last was.
+ */
+int64 *
+booking_store_effects_gone(int64 calendar_id, int64 round, int64 after,
+						   int limit, int *count, int64 *last)
+{
+	static BookingPlan plan = {
+		"SELECT x.intent_id, hashint8extended(x.intent_id, $2) AS place"
+		"  FROM (SELECT DISTINCT e.intent_id FROM booking.event e"
+		"   WHERE e.calendar_id = $1 AND e.seen_round = " GONE
+		"     AND e.intent_id IS NOT NULL) x"
+		" WHERE hashint8extended(x.intent_id, $2) > $3"
+		" ORDER BY place LIMIT $4",
+		{INT8OID, INT8OID, INT8OID, INT8OID}
+	};
+	Datum		values[4];
+	int64	   *ids;
+
+	values[0] = Int64GetDatum(calendar_id);
+	values[1] = Int64GetDatum(round);
+	values[2] = Int64GetDatum(after);
+	values[3] = Int64GetDatum(limit);
+	ids = ids_of_rows(booking_plan_run(&plan, values, NULL, 0), count);
+	*last = *count == 0 ? after :
+		DatumGetInt64(booking_plan_column(*count - 1, 2, NULL));
+	return ids;
 }
 
 /*
@@ -355,7 +389,8 @@ booking_store_subject(int64 intent_id, int64 calendar_id,
 		"  WHERE f.event_id = o.event_id AND f.operation_id > o.operation_id"
 		"    AND f.tenant = o.tenant AND f.state NOT IN " FINAL_STATES "),"
 		" EXISTS (SELECT FROM booking.reservation v"
-		"  WHERE v.intent_id = o.intent_id AND v.override), o.moved_to"
+		"  WHERE v.intent_id = o.intent_id AND v.override), o.moved_to,"
+		" o.event_id"
 		"  FROM booking.operation o, booking.calendar c"
 		" WHERE o.intent_id = $1 AND c.calendar_id = $2"
 		" ORDER BY o.operation_id DESC LIMIT 1",
@@ -377,6 +412,7 @@ booking_store_subject(int64 intent_id, int64 calendar_id,
 	subject->here = DatumGetBool(booking_plan_column(0, 6, NULL));
 	subject->followed = DatumGetBool(booking_plan_column(0, 7, NULL));
 	subject->override = DatumGetBool(booking_plan_column(0, 8, NULL));
+	subject->event_id = column_cstring(0, 10);
 	moved_to = booking_plan_column(0, 9, NULL);
 	subject->moved = DatumGetPointer(moved_to) != NULL;
 	if (subject->moved)
@@ -620,7 +656,7 @@ booking_store_conflicts_of_round(int64 calendar_id, int64 round,
 }
 
 /*
- * Numbers of a result with one column.
+ * Numbers in the first column of a result.
  */
 static int64 *
 ids_of_rows(uint64 count, int *found)

@@ -20,6 +20,7 @@ typedef struct BookingSubject
 	int64		round;
 	char	   *kind;
 	char	   *state;
+	char	   *event_id;
 	char	   *href;			/* NULL: not known */
 	bool		here;			/* is about this calendar */
 	bool		followed;		/* by one that is not settled */
@@ -66,8 +67,10 @@ extern void booking_store_events_missing(text *tenant, text *calendar,
 extern void booking_store_effects_unseen(int64 calendar_id, int64 round,
 										 bool windowed, TimestampTz from,
 										 TimestampTz until);
-extern int64 *booking_store_effects_gone(int64 calendar_id, int64 after,
-										 int limit, int *count);
+extern bool booking_store_effects_many_gone(int64 calendar_id, int64 most);
+extern int64 *booking_store_effects_gone(int64 calendar_id, int64 round,
+										 int64 after, int limit, int *count,
+										 int64 *last);
 extern int64 *booking_store_effects_there(int64 calendar_id, int64 round,
 										  int64 after, int limit, int *count);
 extern void booking_store_effects_resume(int64 calendar_id, int64 round);

@@ -10,6 +10,10 @@
  * resources, in their order.  A caller may hold one for as long as its
  * transaction; then the next round looks again.
  *
+ * That a listing does not show an event proves nothing: before a booking ends
+ * for that, the provider has said of this one event that it is not there (see
+ * suspects.c).
+ *
  * Only what is settled is judged: while an operation of the event is on its
  * way, the worker that sends it learns what is there, and decides.  What the
  * round read before an operation succeeded is older than its event, and says
@@ -22,6 +26,8 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
+
 #include "compat.h"
 #include "ledger/args.h"
 #include "ledger/capacity.h"
@@ -32,6 +38,7 @@
 #include "store/operation.h"
 #include "store/store.h"
 #include "sync/effects.h"
+#include "sync/suspects.h"
 
 /* intents in one transaction */
 #define BATCH_SIZE 50
@@ -49,6 +56,7 @@ typedef struct Case
 	bool		locked;			/* they too */
 } Case;
 
+static BookingRoundStep settle_gone(BookingCall *call, BookingRound *round);
 static void work_on(BookingCall *call, const BookingRound *round,
 					const int64 *ids, int count);
 static bool open_case(const BookingRound *round, int64 intent_id, Case *item);
@@ -63,6 +71,8 @@ static void judge_canceling(BookingCall *call, const BookingRound *round,
 							const Case *item);
 static bool find_event(const BookingRound *round, const Case *item,
 					   BookingOwnEvent *event);
+static bool is_gone(BookingCall *call, const BookingRound *round,
+					const Case *item);
 static void judge_event(BookingCall *call, const BookingRound *round,
 						const Case *item, const BookingOwnEvent *event);
 static void judge_series(BookingCall *call, const BookingRound *round,
@@ -80,9 +90,9 @@ static void note_present(BookingCall *call, const Case *item,
 
 /*
  * Work on what a round found of events of ours, as much as one transaction may
- * do; true when all is done.
+ * do.
  */
-bool
+BookingRoundStep
 booking_effects_settle(BookingCall *call, BookingRound *round)
 {
 	int64	   *ids;
@@ -90,22 +100,10 @@ booking_effects_settle(BookingCall *call, BookingRound *round)
 
 	if (!round->gone_judged)
 	{
-		if (round->whole)
-			booking_store_effects_unseen(round->calendar_id, round->round,
-										 round->provider->lists_window,
-										 round->from, round->until);
-		ids = booking_store_effects_gone(round->calendar_id, round->judged,
-										 BATCH_SIZE, &count);
-		if (count > 0)
-		{
-			work_on(call, round, ids, count);
-			round->judged = ids[count - 1];
-			round->impatient = false;
-			return false;
-		}
-		booking_store_effects_resume(round->calendar_id, round->round);
-		round->gone_judged = true;
-		round->judged = 0;
+		BookingRoundStep step = settle_gone(call, round);
+
+		if (step != BOOKING_ROUND_OVER)
+			return step;
 	}
 	ids = booking_store_effects_there(round->calendar_id, round->round,
 									  round->judged, BATCH_SIZE, &count);
@@ -114,12 +112,59 @@ booking_effects_settle(BookingCall *call, BookingRound *round)
 		work_on(call, round, ids, count);
 		round->judged = ids[count - 1];
 		round->impatient = false;
-		return false;
+		return BOOKING_ROUND_GOES_ON;
 	}
 	booking_store_conflicts_of_round(round->calendar_id, round->round, call->now);
-	return true;
+	return BOOKING_ROUND_OVER;
 }
 
+/*
+ * Work on events of ours that are said to be gone: take some in hand, have the
+ * provider asked about those that a booking depends on, and judge them.
+ */
+static BookingRoundStep
+settle_gone(BookingCall *call, BookingRound *round)
+{
+	int64		ids[BOOKING_SUSPECTS];
+	int			count;
+
+	if (!round->gone_noted)
+	{
+		if (round->whole)
+			booking_store_effects_unseen(round->calendar_id, round->round,
+										 round->provider->lists_window,
+										 round->from, round->until);
+		booking_suspects_begin(round);
+		round->judged = PG_INT64_MIN;
+		round->gone_noted = true;
+	}
+	if (!round->gone_in_hand)
+	{
+		int64	   *found = booking_store_effects_gone(round->calendar_id,
+													   round->round, round->judged,
+													   BOOKING_SUSPECTS, &count,
+													   &round->in_hand);
+
+		if (count == 0)
+		{
+			booking_store_effects_resume(round->calendar_id, round->round);
+			round->gone_judged = true;
+			round->judged = 0;
+			return BOOKING_ROUND_OVER;
+		}
+		round->gone_in_hand = true;
+		if (booking_suspects_next(round, found, count))
+			return BOOKING_ROUND_ASKS;
+	}
+	count = round->suspects->count;
+	for (int i = 0; i < count; i++)
+		ids[i] = round->suspects->items[i].intent_id;
+	work_on(call, round, ids, count);
+	round->judged = round->in_hand;
+	round->gone_in_hand = false;
+	round->impatient = false;
+	return BOOKING_ROUND_GOES_ON;
+}
 /*
  * Judge some intents of one tenant.  All locks are taken before anything is
  * written, resources in the order of their numbers.
@@ -299,8 +344,10 @@ judge_created(BookingCall *call, const BookingRound *round, const Case *item)
 		return;
 	if (find_event(round, item, &event))
 		judge_event(call, round, item, &event);
-	else
+	else if (is_gone(call, round, item))
 		end_intent(call, item, booking_detail_reason("deleted_at_provider"));
+	else
+		return;
 	booking_store_effects_delete_gone(round->calendar_id,
 									  item->intent->intent_id);
 }
@@ -321,7 +368,7 @@ judge_canceling(BookingCall *call, const BookingRound *round, const Case *item)
 		(strcmp(item->subject.state, "waiting") != 0 &&
 		 strcmp(item->subject.state, "unknown") != 0 &&
 		 strcmp(item->subject.state, "parked") != 0) ||
-		find_event(round, item, &event))
+		find_event(round, item, &event) || !is_gone(call, round, item))
 		return;
 	operation = booking_store_operation_read(item->subject.operation_id);
 	change.operation_id = operation->operation_id;
@@ -348,6 +395,35 @@ find_event(const BookingRound *round, const Case *item, BookingOwnEvent *event)
 	return booking_store_own_event(round->calendar_id, item->intent->intent_id,
 								   item->intent->payload.start, item->start,
 								   event);
+}
+
+/*
+ * Is it proven that an event is gone which the calendar does not show?  If it is
+ * not, people are told, and its mark stays, so that the next round asks again.
+ */
+static bool
+is_gone(BookingCall *call, const BookingRound *round, const Case *item)
+{
+	const BookingSuspect *suspect =
+		booking_suspects_find(round, item->intent->intent_id);
+	BookingConflict conflict = {"missing"};
+
+	if (suspect != NULL && suspect->absent)
+		return true;
+
+	/* not among those that were to be asked about, or too many of them were */
+	if (suspect == NULL || suspect->doubt[0] == '\0')
+		return false;
+	round->suspects->doubted |= round->suspects->many;
+	conflict.intent_id = item->intent->intent_id;
+	conflict.calendar_id = round->calendar_id;
+	conflict.tenant = item->identity.tenant;
+	if (item->subject.href != NULL)
+		conflict.object = cstring_to_text(item->subject.href);
+	conflict.during = booking_range_make(item->start, item->end);
+	conflict.detail = booking_detail_reason(suspect->doubt);
+	booking_store_conflict_open(&conflict, call->now);
+	return false;
 }
 
 /*

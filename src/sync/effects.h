@@ -14,6 +14,7 @@
 #include "ledger/call.h"
 #include "sync/round.h"
 
-extern bool booking_effects_settle(BookingCall *call, BookingRound *round);
+extern BookingRoundStep booking_effects_settle(BookingCall *call,
+											   BookingRound *round);
 
 #endif							/* BOOKING_EFFECTS_H */

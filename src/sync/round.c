@@ -37,6 +37,7 @@
 static const char *full_pass_reason(const BookingCursor *cursor,
 									TimestampTz now);
 static void move_window(BookingCursor *cursor, TimestampTz now);
+static void disbelieve(const BookingRound *round, TimestampTz now);
 static TimestampTz after_failure(const BookingRound *round,
 								 const BookingPullResult *result,
 								 TimestampTz now);
@@ -44,7 +45,7 @@ static double jitter(double part);
 
 /*
  * Begin a round, or go on with the one that was in progress, and change the
- * lease's cursor to what it is then.
+ * lease's cursor to what it is then.  Room for suspects is for the caller to give.
  */
 void
 booking_round_begin(BookingCall *call, BookingCursorLease *lease,
@@ -144,18 +145,27 @@ booking_round_page(BookingRound *round, const char *page)
 
 /*
  * All is applied: judge what became of our own events, a few at a time, and
- * then end the round.  Returns whether it has ended; if not, call again in the
- * next transaction.
+ * then end the round.  Unless it has ended, call again in the next transaction,
+ * if need be after the provider was asked.
  */
-bool
+BookingRoundStep
 booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 {
 	TimestampTz now = booking_call_hold_clock();
 	int			interval = booking_sync_interval > 0 ? booking_sync_interval :
 		UNSET_INTERVAL_SECS;
+	BookingRoundStep step = booking_effects_settle(call, round);
 
-	if (!booking_effects_settle(call, round))
-		return false;
+	if (step != BOOKING_ROUND_OVER)
+		return step;
+	if (round->suspects->doubted)
+	{
+		disbelieve(round, now);
+		return step;
+	}
+	/* what was left for the next round need not wait long, if any comes of it */
+	if (round->suspects->capped && round->suspects->nabsent > 0)
+		interval = 1;
 	if (round->whole)
 		booking_store_events_sweep(round->calendar_id, round->round,
 								   round->provider->lists_window,
@@ -165,7 +175,24 @@ booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,
 								now + (TimestampTz) (interval * jitter(0.1) *
 													 USECS_PER_SEC));
-	return true;
+	return step;
+}
+
+/*
+ * What was listed is not to be believed: it left out most of what we have
+ * written, and the provider, asked about each, does not bear it out.  Nothing
+ * else that it says or leaves out counts either; all is listed again.
+ */
+static void
+disbelieve(const BookingRound *round, TimestampTz now)
+{
+	BookingCursorFailure failure = {"listing_doubtful"};
+	BookingPullResult result = {BOOKING_PULL_FAILED};
+
+	failure.restart = true;
+	failure.counts = true;
+	booking_store_cursor_fail(round->calendar_id, &failure, now,
+							  after_failure(round, &result, now));
 }
 
 /*

@@ -24,6 +24,7 @@ Ends when its standard input does.
 import gzip
 import http.client
 import json
+import re
 import socket
 import struct
 import sys
@@ -36,6 +37,7 @@ connections = 0
 epoch = 0  # counts what /clear lets go
 ports = {}
 upstream_port = int(sys.argv[1])
+authorization = ""  # of the last request, for questions of our own
 
 
 class Gone(Exception):
@@ -142,6 +144,42 @@ TRASHED = b"""<?xml version="1.0" encoding="utf-8"?>
 """
 
 
+# A listing that names nothing, with a token as if it were complete.
+EMPTY = b"""<?xml version="1.0" encoding="utf-8"?>
+<multistatus xmlns="DAV:"><sync-token>http://example.org/sync/empty</sync-token></multistatus>
+"""
+
+
+def members(path):
+    """What a collection holds, as the server says."""
+    headers = {"authorization": authorization, "depth": "1", "content-type": "application/xml"}
+    body = b'<propfind xmlns="DAV:"><prop><getetag/></prop></propfind>'
+    _, _, content = ask_upstream(("PROPFIND", path, headers, body))
+    hrefs = re.findall(rb"<(?:\w+:)?href>([^<]+)</", content)
+    return [href.decode() for href in hrefs if href.decode().endswith(".ics")]
+
+
+def all_removed(conn, answer):
+    """A listing that says of everything that it is gone."""
+    lines = "".join(
+        f"<response><href>{href}</href><status>HTTP/1.1 404 Not Found</status></response>"
+        for href in members(conn.path)
+    )
+    body = EMPTY.decode().replace("<sync-token>", lines + "<sync-token>")
+    conn.send(head_of((207, [("Content-Type", "application/xml")], b""), len(body)), body.encode())
+
+
+def less_one(conn, answer):
+    """A listing that leaves out one of its members, always the same one."""
+    status, headers, body = answer
+    parts = re.split(rb"(?=<(?:\w+:)?response>)", body)
+    shown = sorted(part for part in parts[1:] if b".ics" in part)
+    if shown:
+        end = shown[0].rindex(b"</", 0, shown[0].rindex(b"response>")) + len(b"</response>")
+        body = body.replace(shown[0][:end], b"", 1)
+    deliver(conn, (status, headers, body))
+
+
 def interim(conn, answer):
     """Interim answers with headers of their own come first."""
     conn.send("HTTP/1.1 100 Continue\nETag: \"wrong-100\"\n\n")
@@ -184,6 +222,10 @@ BEFORE = {
     "unavailable": lambda c: c.answer(503, HTML, Content_Type="text/html"),
     "bad_gateway": lambda c: c.answer(502, HTML, Content_Type="text/html"),
     "gateway_timeout": lambda c: c.answer(504, HTML, Retry_After=7),
+    "unauthorized": lambda c: c.answer(401, HTML, Content_Type="text/html"),
+    "forbidden": lambda c: c.answer(403, HTML, Content_Type="text/html"),
+    "missing": lambda c: c.answer(404, HTML, Content_Type="text/html"),
+    "empty": lambda c: c.answer(207, EMPTY, Content_Type="application/xml"),
     "refuse": lambda c: c.answer(413, HTML, Content_Type="text/html"),
     "trashed": lambda c: c.answer(400, TRASHED, Content_Type="application/xml; charset=utf-8"),
     "rate_limited": lambda c: c.answer(429, HTML, Retry_After=9),
@@ -208,6 +250,8 @@ AFTER = {
     "cut_close": cut_close,
     "cut_silently": cut_silently,
     "interim": interim,
+    "all_removed": all_removed,
+    "less_one": less_one,
     "bomb_after": lambda c, a: bomb(c),
 }
 
@@ -250,9 +294,12 @@ def wait_for_clear():
 
 def serve(conn):
     """Requests of one connection, one after the other."""
+    global authorization
     while True:
         request = conn.read_request()
         fault = take_fault(request) if conn.listener == "proxy" else None
+        conn.path = request[1]
+        authorization = request[2].get("authorization", authorization)
         entry = {
             "listener": conn.listener,
             "connection": conn.number,
