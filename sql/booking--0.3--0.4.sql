@@ -326,3 +326,95 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_webhook_read_done(text, bigint, jsonb) IS
 	'apply what was read at the source, and return what became of it';
 REVOKE ALL ON FUNCTION @extschema@.booking_webhook_read_done(text, bigint, jsonb) FROM PUBLIC;
+
+/* ------------------------------------------------------------------------
+ * Synchronization, unwatched: what waits for somebody to look
+ * ------------------------------------------------------------------------ */
+
+-- further columns, and rows of what waits for a calendar and of orphans
+CREATE OR REPLACE VIEW booking.recovery AS
+	SELECT i.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   i.event, i.resources, i.during, i.units, i.terms,
+		   NOT EXISTS (SELECT FROM pg_catalog.unnest(i.resources) AS n (name)
+			 WHERE NOT COALESCE(
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) n.name),
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) ''),
+			   false)) AS authorized,
+		   o.operation_id, o.calendar, o.kind, o.state AS operation_state,
+		   o.event_id, o.href, o.epoch, o.tries, o.uncertain, o.next_at,
+		   COALESCE(o.problem, u.problem) AS problem,
+		   COALESCE(o.message, u.message) COLLATE pg_catalog."default" AS message,
+		   (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+					 'epoch', a.epoch, 'phase', a.phase, 'mark', a.mark,
+					 'status', a.status, 'problem', a.problem)
+				   ORDER BY a.attempt_id)
+			  FROM (SELECT * FROM booking.attempt t
+					 WHERE t.operation_id OPERATOR(pg_catalog.=) o.operation_id
+					 ORDER BY t.attempt_id DESC LIMIT 10) a) AS attempts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN '{exists,absent,adopt,abandon}'::text[]
+				ELSE '{}'::text[] END AS verdicts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN ARRAY(SELECT pg_catalog.format(
+							 'SELECT booking_resolve(%L, %L, %L, %L, evidence)',
+							 i.tenant, i.principal, i.intent, v.verdict)
+							 FROM pg_catalog.unnest('{exists,absent,adopt,abandon}'::text[])
+							   AS v (verdict))
+				WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
+				THEN ARRAY[CASE WHEN a.parked
+							 THEN pg_catalog.format(
+							   'SELECT booking_credential_put(%L, %L, credential)',
+							   a.tenant, a.account)
+							 ELSE pg_catalog.format('SELECT booking_sync(%L, %L)',
+							   o.tenant, o.calendar) END,
+						   pg_catalog.format('SELECT booking_cancel(%L, %L, %L)',
+							 i.tenant, i.principal, i.intent)]
+				ELSE '{}'::text[] END AS calls
+	  FROM booking.operation o
+	  JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) o.intent_id
+	  LEFT JOIN booking.account a
+		ON a.tenant OPERATOR(pg_catalog.=) o.tenant
+	   AND a.account OPERATOR(pg_catalog.=) o.account
+	   AND o.state OPERATOR(pg_catalog.=) 'waiting'
+  LEFT JOIN LATERAL (SELECT 'account_parked'::text AS problem,
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) COALESCE(': '::text
+							OPERATOR(pg_catalog.||) a.problem, '') AS message
+					 WHERE a.parked) u ON true
+ WHERE o.state OPERATOR(pg_catalog.=) ANY
+	   ('{unknown,reconciling,parked}'::text[])
+	OR (o.state OPERATOR(pg_catalog.=) 'waiting'
+		AND (o.problem OPERATOR(pg_catalog.=) 'calendar_unread' OR a.parked))
+UNION ALL
+	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   'present', ARRAY[c.resource]::text[], k.during, i.units, i.terms,
+		   NULL, NULL, c.calendar, 'orphan', NULL,
+		   (SELECT e.marker FROM booking.event e
+			 WHERE e.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+			   AND e.object OPERATOR(pg_catalog.=) k.object
+			   AND e.marker IS NOT NULL LIMIT 1),
+		   k.object COLLATE pg_catalog."default", NULL, NULL, NULL, NULL, 'orphan',
+		   CASE WHEN k.intent_id IS NULL
+				THEN 'an event with an id of this database, whose booking it does not have: make the booking again, with the same names, or delete the event in the calendar'
+				ELSE 'the event of a booking that has ended: delete it in the calendar' END,
+		   NULL, '{}'::text[],
+		   CASE WHEN k.intent_id IS NULL
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_claim(%L, principal, intent, %L, %L)',
+					   k.tenant, c.resource, k.during)]
+				ELSE '{}'::text[] END
+	  FROM booking.conflict k
+	  JOIN booking.calendar c
+		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+	  LEFT JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
+	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL;
+COMMENT ON VIEW booking.recovery IS 'what is not settled at a provider: what is known, what was tried, what booking_resolve may say, and which calls go on';
+COMMENT ON COLUMN booking.recovery.calls IS 'statements that are allowed next; what they leave open is for a person to fill in';

@@ -15,9 +15,6 @@
 #include "provider/provider.h"
 #include "store/operation.h"
 
-/* problem of an operation whose calendars cannot be read for now */
-#define BOOKING_PROBLEM_UNREAD "calendar_unread"
-
 extern void booking_outcome_apply(BookingCall *call,
 								  const BookingOperation *operation,
 								  bool lookup, const BookingOutcome *outcome,

@@ -165,7 +165,7 @@ booking_pull_lease(BookingCall *call)
 
 	if (nruns >= PULL_LIMIT)
 		return;
-	due = booking_store_cursors_due(now, now - PATIENCE,
+	due = booking_store_cursors_due(now, PATIENCE,
 									booking_sync_interval > 0, busy_accounts(),
 									running_calendars(), PULL_LIMIT - nruns);
 	foreach(cell, due)

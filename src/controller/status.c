@@ -31,6 +31,7 @@ PG_FUNCTION_INFO_V1(booking_worker_start);
 PG_FUNCTION_INFO_V1(booking_worker_status);
 
 static const char *why_idle(bool present);
+static const char *what_waits(void);
 
 /*
  * booking_worker_start() returns boolean
@@ -107,6 +108,8 @@ booking_worker_status(PG_FUNCTION_ARGS)
 		state = "running";
 	if (reason == NULL)
 		reason = why_idle(info.pid != 0);
+	if (reason == NULL)
+		reason = what_waits();
 
 	values[0] = Int32GetDatum(info.pid);
 	nulls[0] = info.pid == 0;
@@ -141,4 +144,17 @@ why_idle(bool present)
 	if (!booking_shared_present())
 		return "the library is not in shared_preload_libraries; see booking_worker_start()";
 	return booking_shared_absence();
+}
+
+/*
+ * What the worker cannot do for others' faults; NULL if there is nothing.
+ */
+static const char *
+what_waits(void)
+{
+	int64		held = booking_store_operations_held(BOOKING_PROBLEM_UNREAD);
+
+	return held == 0 ? NULL :
+		psprintf(INT64_FORMAT " operations wait for a calendar or an account that cannot be used; see booking.recovery",
+				 held);
 }

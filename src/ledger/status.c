@@ -20,8 +20,10 @@
 #include "ledger/access.h"
 #include "ledger/args.h"
 #include "ledger/decide.h"
+#include "ledger/detail.h"
 #include "ledger/state.h"
 #include "store/cache.h"
+#include "store/present.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_status);
@@ -30,12 +32,15 @@ PG_FUNCTION_INFO_V1(booking_list);
 #define LIST_MAX 1000
 #define LIST_COLUMNS (1 + BOOKING_RESULT_COLUMNS + 2)
 
+static void add_present(BookingResult *result, const BookingIntent *intent,
+						BookingPresent *present);
 static void return_list_row(ReturnSetInfo *rsinfo, const BookingIntent *intent);
 
 /*
  * booking_status(tenant, principal, intent) returns booking_result
  *
- * What the same claim would return.
+ * What the same claim would return; and in detail where the booking is now, if
+ * its event was moved, and what it waits for.
  */
 Datum
 booking_status(PG_FUNCTION_ARGS)
@@ -44,6 +49,7 @@ booking_status(PG_FUNCTION_ARGS)
 	BookingCall call;
 	BookingView view = {0};
 	BookingResult result;
+	BookingPresent present;
 
 	booking_arg_identity(fcinfo, 0, &request.identity);
 
@@ -54,7 +60,10 @@ booking_status(PG_FUNCTION_ARGS)
 	else if (view.intent == NULL)
 		booking_decide(&result, "unknown_intent", NULL);
 	else
+	{
 		booking_decide_replay(&result, view.intent);
+		add_present(&result, view.intent, &present);
+	}
 	return booking_call_return(&call, &result);
 }
 
@@ -117,22 +126,61 @@ booking_list(PG_FUNCTION_ARGS)
 }
 
 /*
- * Add one intent to the result.
+ * Read where an intent is now and what it waits for, and say so in the detail
+ * of its result.
+ */
+static void
+add_present(BookingResult *result, const BookingIntent *intent,
+			BookingPresent *present)
+{
+	BookingDetail detail;
+
+	booking_store_present(intent, present);
+	if (!present->moved && present->problem == NULL)
+		return;
+	booking_detail_begin(&detail);
+	if (result->detail != NULL)
+		booking_detail_members(&detail, result->detail);
+	if (present->moved)
+	{
+		booking_detail_object(&detail, "moved_to");
+		booking_detail_instant(&detail, "start", present->start);
+		booking_detail_instant(&detail, "end", present->end);
+		booking_detail_object_end(&detail);
+	}
+	if (present->problem != NULL)
+	{
+		booking_detail_object(&detail, "waits");
+		booking_detail_text(&detail, "problem", present->problem);
+		if (present->message != NULL)
+			booking_detail_text(&detail, "message", present->message);
+		booking_detail_instant(&detail, "next_at", present->next_at);
+		booking_detail_object_end(&detail);
+	}
+	result->detail = booking_detail_end(&detail);
+}
+
+/*
+ * Add one intent to the result, at the time at which it is now.
  */
 static void
 return_list_row(ReturnSetInfo *rsinfo, const BookingIntent *intent)
 {
 	const BookingPayload *payload = &intent->payload;
 	BookingResult result;
+	BookingPresent present;
 	Datum		values[LIST_COLUMNS] = {0};
 	bool		nulls[LIST_COLUMNS] = {0};
 
 	booking_decide_replay(&result, intent);
+	add_present(&result, intent, &present);
 	values[0] = PointerGetDatum(intent->intent);
 	booking_result_columns(&result, values + 1, nulls + 1);
 	nulls[8] = !payload->has_during;
 	if (payload->has_during)
-		values[8] = PointerGetDatum(booking_range_make(payload->start,
+		values[8] = PointerGetDatum(booking_range_make(present.moved ? present.start :
+													   payload->start,
+													   present.moved ? present.end :
 													   payload->end));
 	nulls[9] = payload->nresources == 0;
 	if (payload->nresources > 0)

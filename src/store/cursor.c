@@ -24,6 +24,15 @@
 	"   ON a.tenant = c.tenant AND a.account = c.account" \
 	" WHERE NOT a.parked AND coalesce(a.blocked_until <= " now ", true)"
 
+/*
+ * How long a request for a calendar d waits after a failure: some microseconds,
+ * and from the fourth one in a row twice as long each time, up to five minutes,
+ * since many may ask for what is out of order.
+ */
+#define PATIENCE(microseconds) \
+	"least(" microseconds " * 2 ^ least(greatest(d.failures - 3, 0), 10)," \
+	" 300000000) * interval '1 microsecond'"
+
 static char *column_cstring(uint64 row, int column);
 static void bind_cstring(Datum *values, bool *nulls, int param,
 						 const char *string);
@@ -129,13 +138,14 @@ booking_store_cursors_restart(text *tenant, text *account, TimestampTz now)
 }
 
 /*
- * Try failed rounds of an account at once, since something was changed.
+ * Try failed rounds of an account at once, since something was changed, and not
+ * ever later if they fail again.
  */
 void
 booking_store_cursors_hasten(text *tenant, text *account, TimestampTz now)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.cursor k SET next_at = $3"
+		"UPDATE booking.cursor k SET next_at = $3, failures = least(failures, 1)"
 		" FROM booking.calendar c"
 		" WHERE c.tenant = $1 AND c.account = $2"
 		"   AND k.calendar_id = c.calendar_id"
@@ -153,12 +163,11 @@ booking_store_cursors_hasten(text *tenant, text *account, TimestampTz now)
 /*
  * List of int64 pointers: calendars that are to be read.  Their time has come
  * (which counts only if by_time), or a round is in progress, or one was asked
- * for; a request shortens the wait after a failure to what began before retry.
- * Left out are those of accounts that are parked, blocked or named (as tenant,
+ * for; a request shortens the wait after a failure (see PATIENCE).  Left out are those of accounts that are parked, blocked or named (as tenant,
  * line feed, account), and those that are being read.
  */
 List *
-booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
+booking_store_cursors_due(TimestampTz now, int64 patience, bool by_time,
 						  ArrayType *without, ArrayType *running, int limit)
 {
 	static BookingPlan plan = {
@@ -168,14 +177,15 @@ booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
 		"     AND ($3 OR d.started_at IS NOT NULL)"
 		"  UNION"
 		"  SELECT d.calendar_id, d.next_at FROM booking.cursor d"
-		"   WHERE NOT d.parked AND (d.failures = 0 OR d.failed_at <= $2)"
+		"   WHERE NOT d.parked"
+		"     AND (d.failures = 0 OR d.failed_at + " PATIENCE("$2") " <= $1)"
 		"     AND d.calendar_id IN (SELECT r.calendar_id"
 		"      FROM booking.sync_request r WHERE r.round IS NULL)) k"
 		" " OF_OPEN_ACCOUNT("k", "$1")
 		"   AND concat(c.tenant, E'\\n', c.account) <> ALL ($4)"
 		"   AND k.calendar_id <> ALL ($5)"
 		" ORDER BY k.next_at LIMIT $6",
-		{TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, TEXTARRAYOID, INT8ARRAYOID,
+		{TIMESTAMPTZOID, INT8OID, BOOLOID, TEXTARRAYOID, INT8ARRAYOID,
 			INT8OID}
 	};
 	Datum		values[6];
@@ -183,7 +193,7 @@ booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
 	uint64		count;
 
 	values[0] = TimestampTzGetDatum(now);
-	values[1] = TimestampTzGetDatum(retry);
+	values[1] = Int64GetDatum(patience);
 	values[2] = BoolGetDatum(by_time);
 	values[3] = PointerGetDatum(without);
 	values[4] = PointerGetDatum(running);
@@ -202,7 +212,7 @@ booking_store_cursors_due(TimestampTz now, TimestampTz retry, bool by_time,
 /*
  * When a calendar that is not being read is due next, by the rules of
  * booking_store_cursors_due(), or an account is not blocked any more; false if
- * none is.  A request waits patience microseconds after a failure.  This is
+ * none is.  A request shortens the wait after a failure (see PATIENCE).  This is
  * asked every time that something is recorded, so it reads no more than it must.
  */
 bool
@@ -215,7 +225,7 @@ booking_store_cursor_next_due(TimestampTz now, int64 patience, bool by_time,
 		"  AND NOT d.parked AND ($2 OR d.started_at IS NOT NULL)"
 		"  AND d.calendar_id <> ALL ($3) ORDER BY d.next_at LIMIT 1),"
 		" (SELECT min(CASE WHEN d.failures = 0 THEN '-infinity'"
-		"   ELSE d.failed_at + $1 * interval '1 microsecond' END)"
+		"   ELSE d.failed_at + " PATIENCE("$1") " END)"
 		"  FROM (SELECT DISTINCT r.calendar_id FROM booking.sync_request r"
 		"    WHERE r.round IS NULL) r"
 		"  JOIN booking.cursor d ON d.calendar_id = r.calendar_id"

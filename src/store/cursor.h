@@ -80,7 +80,7 @@ extern void booking_store_cursors_restart(text *tenant, text *account,
 										  TimestampTz now);
 extern void booking_store_cursors_hasten(text *tenant, text *account,
 										 TimestampTz now);
-extern List *booking_store_cursors_due(TimestampTz now, TimestampTz retry,
+extern List *booking_store_cursors_due(TimestampTz now, int64 patience,
 									   bool by_time, ArrayType *without,
 									   ArrayType *running, int limit);
 extern bool booking_store_cursor_next_due(TimestampTz now, int64 patience,

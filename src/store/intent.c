@@ -20,6 +20,7 @@
 #include "compat.h"
 #include "store/change.h"
 #include "store/plan.h"
+#include "store/present.h"
 #include "store/row.h"
 #include "store/store.h"
 
@@ -273,7 +274,10 @@ booking_store_intent_list(const BookingListFilter *filter, int limit,
 		"SELECT " INTENT_COLUMNS
 		"  FROM booking.intent i"
 		" WHERE i.tenant = $1 AND i.principal = $2"
-		"   AND ($3 IS NULL OR i.during && $3)"
+		"   AND ($3 IS NULL OR coalesce((SELECT o.moved_to"
+		"     FROM booking.operation o WHERE o.intent_id = i.intent_id"
+		"      AND i.state IN " BOOKING_HOLDING_STATES
+		"     ORDER BY o.operation_id DESC LIMIT 1), i.during) && $3)"
 		"   AND ($4 IS NULL OR i.state = $4)"
 		"   AND i.intent > coalesce($5, '')"
 		"   AND NOT EXISTS (SELECT FROM unnest(i.resources) AS r(name)"

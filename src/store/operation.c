@@ -190,6 +190,50 @@ booking_store_operations_due(TimestampTz now, ArrayType *without,
 }
 
 /*
+ * A calendar was read: try at once what was put off for a problem of the
+ * calendars of its tenant, any of which may matter to it.  What somebody is
+ * changing is left for its time.
+ */
+void
+booking_store_operations_hasten(int64 calendar_id, const char *problem,
+								TimestampTz now)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.operation SET next_at = $3 WHERE operation_id = ANY (ARRAY("
+		"  SELECT o.operation_id FROM booking.operation o"
+		"   JOIN booking.calendar c ON c.tenant = o.tenant"
+		"  WHERE c.calendar_id = $1 AND o.state = 'waiting' AND o.problem = $2"
+		"    AND o.next_at > $3 FOR UPDATE OF o SKIP LOCKED))",
+		{INT8OID, TEXTOID, TIMESTAMPTZOID}
+	};
+	Datum		values[3];
+
+	values[0] = Int64GetDatum(calendar_id);
+	values[1] = CStringGetTextDatum(problem);
+	values[2] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
+ * How many are put off for a problem, or because their account is parked?
+ */
+int64
+booking_store_operations_held(const char *problem)
+{
+	static BookingPlan plan = {
+		"SELECT count(*) FROM booking.operation o"
+		"  JOIN booking.account a ON a.tenant = o.tenant AND a.account = o.account"
+		" WHERE o.state = 'waiting' AND (o.problem = $1 OR a.parked)",
+		{TEXTOID}
+	};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(problem);
+	booking_plan_run(&plan, values, NULL, 1);
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
  * Operations with everything needed to carry them out, in the order they were
  * wanted; those whose calendar or account is gone are left out.
  */

@@ -13,6 +13,9 @@
 
 #include "store/record.h"
 
+/* problem of an operation whose calendars cannot be read for now */
+#define BOOKING_PROBLEM_UNREAD "calendar_unread"
+
 /* a row of booking.operation; texts are terminated, NULL where the column is */
 typedef struct BookingOperation
 {
@@ -113,6 +116,10 @@ extern bool booking_store_operation_renew(const BookingOperation *operation,
 										  TimestampTz next_at, TimestampTz now);
 extern bool booking_store_operation_refused(int64 operation_id, char **problem,
 											char **message);
+extern void booking_store_operations_hasten(int64 calendar_id,
+											const char *problem,
+											TimestampTz now);
+extern int64 booking_store_operations_held(const char *problem);
 extern void booking_store_operations_unchecked(const int64 *checked, int count,
 											   TimestampTz now);
 extern int	booking_store_operations_recover(TimestampTz now);

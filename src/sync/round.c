@@ -25,6 +25,7 @@
 #include "guc.h"
 #include "store/conflict.h"
 #include "store/event.h"
+#include "store/operation.h"
 #include "sync/effects.h"
 #include "sync/round.h"
 
@@ -172,6 +173,8 @@ booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 								   round->from, round->until);
 	booking_store_overlaps_of_calendar(round->calendar_id, call->now);
 	booking_store_overlaps_resolve(round->calendar_id, call->now);
+	booking_store_operations_hasten(round->calendar_id, BOOKING_PROBLEM_UNREAD,
+									now);
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,
 								now + (TimestampTz) (interval * jitter(0.1) *
 													 USECS_PER_SEC));

@@ -235,8 +235,12 @@ my %samples = (
 		],
 	},
 	'sql-plain-create' => {
-		good => { 'sql/a.sql' => "-- OR REPLACE\nCREATE TABLE booking.a (\n" },
+		good => {
+			'sql/a.sql' => "-- OR REPLACE\nCREATE TABLE booking.a (\nCREATE VIEW booking.v AS\n",
+			'sql/b.sql' => "CREATE OR REPLACE VIEW booking.v AS\n",
+		},
 		bad => [
+			{ 'sql/a.sql' => "CREATE OR REPLACE VIEW booking.v AS\n" },
 			{ 'sql/a.sql' => "CREATE OR REPLACE FUNCTION booking.a()\n" },
 			{ 'sql/a.sql' => "CREATE TABLE IF NOT EXISTS booking.a (\n" },
 		],
