@@ -22,6 +22,7 @@
 #include "ledger/detail.h"
 #include "ledger/state.h"
 #include "ledger/wake.h"
+#include "store/effect.h"
 #include "store/store.h"
 
 PG_FUNCTION_INFO_V1(booking_resolve);
@@ -173,7 +174,11 @@ resolve(BookingCall *call, const BookingOperation *operation, text *verdict)
 	else if (cancel)
 		booking_outcome_resend(call, operation, call->now, true);
 	else
+	{
 		booking_outcome_confirm(call, operation, &outcome);
+		/* it need not be at the time that was wanted */
+		booking_store_effects_of_intent(operation->intent_id);
+	}
 }
 
 /*

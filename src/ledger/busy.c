@@ -23,11 +23,12 @@
 #include "ledger/site.h"
 #include "store/busy.h"
 
-static BookingSpan *spans_in_scope(const BookingBusyScope *scope,
+static BookingSpan *spans_in_scope(const BookingBusyScope *within,
 								   const BookingResource *resource, bool whole,
 								   int *count);
-static bool takes_one_unit(const BookingResource *resource,
-						   const BookingBusyCalendar *calendar);
+static bool events_of(const BookingResource *resource,
+					  const BookingBusyCalendar *calendar, bool whole,
+					  BookingBusyWhich *which);
 static void scope_of(const BookingWish *wish, const BookingResource *resource,
 					 BookingBusyScope *scope);
 static char *own_event_id(const BookingWish *wish);
@@ -54,9 +55,9 @@ booking_busy_collision(const BookingWish *wish)
 			BookingBusyEvent *events;
 			int			count;
 
-			if (takes_one_unit(resource, &resource->busy[j]))
-				continue;
 			scope_of(wish, resource, &scope);
+			if (!events_of(resource, &resource->busy[j], true, &scope.which))
+				continue;
 			events = booking_store_busy_events(&scope,
 											   resource->busy[j].calendar_id, 1,
 											   &count);
@@ -75,17 +76,12 @@ booking_busy_collision(const BookingWish *wish)
 }
 
 /*
- * Has a resource calendars whose events take one unit each?
+ * Can there be events of a resource's calendars that take one unit each?
  */
 bool
 booking_busy_counts_units(const BookingResource *resource)
 {
-	for (int i = 0; i < resource->nbusy; i++)
-	{
-		if (takes_one_unit(resource, &resource->busy[i]))
-			return true;
-	}
-	return false;
+	return resource->capacity > 1 && resource->nbusy > 0;
 }
 
 /*
@@ -131,7 +127,7 @@ booking_busy_units_collision(const BookingWish *wish,
 	{
 		int			count;
 
-		if (!takes_one_unit(resource, &resource->busy[i]))
+		if (!events_of(resource, &resource->busy[i], false, &scope.which))
 			continue;
 		(void) booking_store_busy_events(&scope, resource->busy[i].calendar_id,
 										 1, &count);
@@ -164,10 +160,11 @@ booking_busy_blocked(text *tenant, const BookingResource *resource,
  * What events take of a resource within a scope.
  */
 static BookingSpan *
-spans_in_scope(const BookingBusyScope *scope, const BookingResource *resource,
+spans_in_scope(const BookingBusyScope *within, const BookingResource *resource,
 			   bool whole, int *count)
 {
 	BookingSpan *spans = palloc_array(BookingSpan, 1);
+	BookingBusyScope scope = *within;
 
 	*count = 0;
 	for (int i = 0; i < resource->nbusy; i++)
@@ -175,9 +172,9 @@ spans_in_scope(const BookingBusyScope *scope, const BookingResource *resource,
 		BookingBusyEvent *events;
 		int			nevents;
 
-		if (takes_one_unit(resource, &resource->busy[i]) == whole)
+		if (!events_of(resource, &resource->busy[i], whole, &scope.which))
 			continue;
-		events = booking_store_busy_events(scope, resource->busy[i].calendar_id,
+		events = booking_store_busy_events(&scope, resource->busy[i].calendar_id,
 										   0, &nevents);
 		spans = repalloc(spans, sizeof(BookingSpan) * (*count + nevents + 1));
 		for (int j = 0; j < nevents; j++)
@@ -185,9 +182,9 @@ spans_in_scope(const BookingBusyScope *scope, const BookingResource *resource,
 			BookingSpan *span = &spans[(*count)++];
 
 			span->start = (TIMESTAMP_IS_NOBEGIN(events[j].start) ?
-						   scope->start : events[j].start) - resource->buffer_before;
+						   scope.start : events[j].start) - resource->buffer_before;
 			span->end = (TIMESTAMP_IS_NOEND(events[j].end) ?
-						 scope->end : events[j].end) + resource->buffer_after;
+						 scope.end : events[j].end) + resource->buffer_after;
 			span->count = 1;
 		}
 	}
@@ -195,13 +192,22 @@ spans_in_scope(const BookingBusyScope *scope, const BookingResource *resource,
 }
 
 /*
- * Does an event of a calendar take one unit of several?
+ * Which events of a calendar block the whole resource, or else take one unit of
+ * several; false if none do.  An orphan takes one, wherever others block all: it
+ * is the event of a booking that this database has lost, and what was booked
+ * beside it must find room when it is booked again.
  */
 static bool
-takes_one_unit(const BookingResource *resource,
-			   const BookingBusyCalendar *calendar)
+events_of(const BookingResource *resource, const BookingBusyCalendar *calendar,
+		  bool whole, BookingBusyWhich *which)
 {
-	return calendar->one_unit && resource->capacity > 1;
+	if (resource->capacity == 1 || calendar->one_unit)
+	{
+		*which = BOOKING_BUSY_ALL;
+		return (resource->capacity == 1) == whole;
+	}
+	*which = whole ? BOOKING_BUSY_OTHERS : BOOKING_BUSY_ORPHANS;
+	return true;
 }
 
 /*

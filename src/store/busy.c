@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "store/busy.h"
 #include "store/cache.h"
+#include "store/event.h"
 #include "store/plan.h"
 
 /* how the events of an account's calendars count */
@@ -173,6 +174,7 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 		"  FROM booking.event e, " OWNER_OF_EVENT
 		" WHERE e.calendar_id + 0 = $2 AND e.during && $3 AND e.busy"
 		"   AND ($6 IS NULL OR e.uid IS DISTINCT FROM $6)"
+		"   AND ($7 = 0 OR ($7 = 2) = (w.intent_id IS NULL AND " BOOKING_ORPHAN_EVENT "))"
 		"   AND (w.intent_id IS NULL OR w.intent_id <> ALL ($4)"
 		"    AND CASE WHEN EXISTS (SELECT FROM booking.reservation v"
 		"        WHERE v.intent_id = w.intent_id AND v.resource_id = $5)"
@@ -189,17 +191,19 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 		"          AND k.tenant = c.tenant AND k.account = c.account"
 		"          AND k.remote_id = c.remote_id) END)"
 		" ORDER BY 1, 2",
-		{TEXTOID, INT8OID, TSTZRANGEOID, INT8ARRAYOID, INT8OID, TEXTOID}
+		{TEXTOID, INT8OID, TSTZRANGEOID, INT8ARRAYOID, INT8OID, TEXTOID,
+			INT4OID}
 	};
 	BookingBusyEvent *events;
-	Datum		values[6];
-	bool		nulls[6] = {0};
+	Datum		values[7];
+	bool		nulls[7] = {0};
 
 	bind_scope(scope, values);
 	values[1] = Int64GetDatum(calendar_id);
 	values[4] = Int64GetDatum(scope->resource_id);
 	booking_plan_bind(values, nulls, 5, scope->own_event_id == NULL ? NULL :
 					  cstring_to_text(scope->own_event_id));
+	values[6] = Int32GetDatum((int) scope->which);
 	*count = (int) booking_plan_run(&plan, values, nulls, limit);
 	events = palloc0_array(BookingBusyEvent, *count + 1);
 	for (int i = 0; i < *count; i++)

@@ -16,9 +16,18 @@
 /* intents whose events are in nobody's way: the own one and its predecessor */
 #define BOOKING_BUSY_OWN 2
 
+/* which events are asked for */
+typedef enum BookingBusyWhich
+{
+	BOOKING_BUSY_ALL,
+	BOOKING_BUSY_OTHERS,		/* but for orphans */
+	BOOKING_BUSY_ORPHANS		/* with an id of ours that no operation has */
+} BookingBusyWhich;
+
 /* whose busy time is asked for, and when */
 typedef struct BookingBusyScope
 {
+	BookingBusyWhich which;
 	text	   *tenant;
 	int64		resource_id;
 	int64		own[BOOKING_BUSY_OWN];	/* 0: none */

@@ -19,6 +19,7 @@
 
 #include "compat.h"
 #include "store/conflict.h"
+#include "store/event.h"
 #include "store/plan.h"
 
 /*
@@ -47,7 +48,8 @@
 /*
  * Record the overlaps of an event e and a booking that holds v; $1 is the time.
  * The part from says where to begin, so that only what is asked about is read.
- * An event that takes one unit is over a booking only where all units are taken.
+ * An event that takes one unit is over a booking only where all units are taken;
+ * an orphan takes one, as the booking did whose event it was.
  */
 #define NOTE_OVERLAPS(from) \
 	"INSERT INTO booking.conflict AS k (found_at, intent_id, calendar_id, kind," \
@@ -63,7 +65,8 @@
 	"   AND i.state IN " BOOKED_STATES " AND NOT v.override" \
 	"   AND NOT EXISTS (SELECT FROM booking.operation o" \
 	"    WHERE o.event_id = e.uid AND o.tenant = c.tenant)" \
-	"   AND CASE coalesce(a.settings ->> 'busy_blocks', 'all')" \
+	"   AND CASE CASE WHEN " BOOKING_ORPHAN_EVENT " THEN 'one'" \
+	"    ELSE coalesce(a.settings ->> 'busy_blocks', 'all') END" \
 	"    WHEN 'all' THEN true WHEN 'none' THEN false" \
 	"    ELSE r.capacity <= (SELECT count(*) FROM booking.reservation v" \
 	"     WHERE " LANES_OF("r.resource_id") \

@@ -358,6 +358,23 @@ booking_store_effects_again(int64 calendar_id, int64 round, int64 intent_id)
 }
 
 /*
+ * Have the next round look at an intent's event, whether it changed or not.
+ */
+void
+booking_store_effects_of_intent(int64 intent_id)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.event SET seen_round = " AGAIN
+		" WHERE intent_id = $1 AND seen_round >= 0",
+		{INT8OID}
+	};
+	Datum		values[1];
+
+	values[0] = Int64GetDatum(intent_id);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
  * Delete what is said to be gone of an intent's event; that has been judged.
  */
 void

@@ -76,6 +76,7 @@ extern int64 *booking_store_effects_there(int64 calendar_id, int64 round,
 extern void booking_store_effects_resume(int64 calendar_id, int64 round);
 extern void booking_store_effects_again(int64 calendar_id, int64 round,
 										int64 intent_id);
+extern void booking_store_effects_of_intent(int64 intent_id);
 extern void booking_store_effects_delete_gone(int64 calendar_id,
 											  int64 intent_id);
 extern void booking_store_subject(int64 intent_id, int64 calendar_id,

@@ -26,9 +26,6 @@
 
 #define FIRST_ROWS 256
 
-/* of the ids that we give, so that only what may be one is looked up */
-#define EVENT_ID_LENGTH "52"
-
 /* types of the columns, in the order of BookingEventColumn */
 static const Oid column_types[BOOKING_EVENT_COLUMNS] = {
 	TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, BOOLOID,
@@ -86,7 +83,7 @@ booking_store_events_insert(int64 calendar_id, int64 round,
 		"  intent_id, object, occurrence, during, busy, all_day, recurring,"
 		"  status, transparency, sequence, uid, marker, etag, zone, organizer,"
 		"  attendees, problem)"
-		" SELECT $1, $2, CASE WHEN length(x.uid) = " EVENT_ID_LENGTH " THEN"
+		" SELECT $1, $2, CASE WHEN length(x.uid) = " BOOKING_EVENT_ID_LENGTH " THEN"
 		"   (SELECT o.intent_id FROM booking.operation o"
 		"    WHERE o.event_id = x.uid AND o.tenant = c.tenant"
 		"      AND (x.marker = x.uid OR o.calendar = c.calendar)"

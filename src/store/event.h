@@ -13,6 +13,16 @@
 
 #include "store/record.h"
 
+/* length of our ids: 256 bits in base32hex */
+#define BOOKING_EVENT_ID_LENGTH "52"
+
+/*
+ * Condition that an event e, which has no intent, is one that we wrote.  A copy
+ * has a UID of its own.
+ */
+#define BOOKING_ORPHAN_EVENT \
+	"coalesce(e.marker = e.uid AND length(e.uid) = " BOOKING_EVENT_ID_LENGTH ", false)"
+
 /* columns of rows to be stored; an array each */
 typedef enum BookingEventColumn
 {
