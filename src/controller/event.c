@@ -115,28 +115,38 @@ copy_attendees(JsonbContainer *event, BookingArena *arena,
 			   BookingEvent *wanted)
 {
 	JsonbValue	value;
-	JsonbContainer *array;
-	uint32		count;
 
 	if (getKeyJsonValueFromContainer(event, "attendees", 9, &value) == NULL ||
 		value.type != jbvBinary)
 		return true;
-	array = value.val.binary.data;
-	count = JsonContainerSize(array);
+	return booking_event_attendees(value.val.binary.data, arena, wanted);
+}
+
+/*
+ * Make the members of an array, which are objects, the attendees of an event;
+ * false if memory ran out.
+ */
+bool
+booking_event_attendees(JsonbContainer *array, BookingArena *arena,
+						BookingEvent *event)
+{
+	uint32		count = JsonContainerSize(array);
+
+	event->nattendees = 0;
 	if (count == 0)
 		return true;
-	wanted->attendees = booking_arena_alloc(arena, count * sizeof(BookingAttendee));
-	if (wanted->attendees == NULL)
+	event->attendees = booking_arena_alloc(arena, count * sizeof(BookingAttendee));
+	if (event->attendees == NULL)
 		return false;
 	for (uint32 i = 0; i < count; i++)
 	{
 		JsonbContainer *attendee =
 			getIthJsonbValueFromContainer(array, i)->val.binary.data;
 
-		wanted->attendees[i].email = copy_string(attendee, "email", arena);
-		wanted->attendees[i].name = copy_string(attendee, "name", arena);
-		wanted->attendees[i].optional = get_bool(attendee, "optional");
+		event->attendees[i].email = copy_string(attendee, "email", arena);
+		event->attendees[i].name = copy_string(attendee, "name", arena);
+		event->attendees[i].optional = get_bool(attendee, "optional");
 	}
-	wanted->nattendees = count;
-	return true;
+	event->nattendees = count;
+	return !booking_arena_failed(arena);
 }

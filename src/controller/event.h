@@ -16,6 +16,8 @@
 
 extern bool booking_wanted_event(const BookingLease *lease, BookingArena *arena,
 								 BookingEvent *event);
+extern bool booking_event_attendees(JsonbContainer *array,
+									BookingArena *arena, BookingEvent *event);
 extern int64 booking_unix_microseconds(TimestampTz instant);
 
 #endif							/* BOOKING_WANTED_EVENT_H */

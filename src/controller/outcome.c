@@ -451,7 +451,7 @@ booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
 	BookingIntent *intent = intent_of(operation, &identity);
 	BookingOutcome outcome = {BOOKING_OUTCOME_REJECTED};
 
-	outcome.problem = "calendar_changed";
+	outcome.problem = booking_detail_reason_of(detail);
 	change_operation(call, operation, &outcome, "dropped");
 	lock_resources(&identity, intent->payload.resources,
 				   intent->payload.nresources, ShareLock);
@@ -459,7 +459,7 @@ booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
 	booking_propose_keep(call, intent);
 	booking_store_proposal_decide(intent->intent_id, intent->version, "lapsed",
 								  NULL, call->role,
-								  cstring_to_text("calendar_changed"),
+								  cstring_to_text(outcome.problem),
 								  call->now);
 	change_intent(call, intent, "needs_proposal", "needs_proposal",
 				  "not_attempted",

@@ -22,6 +22,7 @@
 #include "controller/outcome.h"
 #include "controller/prepare.h"
 #include "controller/signin.h"
+#include "store/attendee.h"
 #include "store/operation.h"
 
 /* memory of one operation: its bodies, and the answers of its requests */
@@ -34,6 +35,8 @@ static BookingSigninState sign_in(BookingCall *call,
 								  BookingDispatch *dispatch);
 static bool fill_bodies(BookingCall *call, const BookingLease *lease,
 						BookingDispatch *dispatch);
+static bool accept_attendees(const BookingLease *lease,
+							 BookingDispatch *dispatch);
 static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
 static const char *copy_string(BookingArena *arena, const char *string);
 static text *copy_text(BookingArena *arena, const char *string);
@@ -175,6 +178,9 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 			dispatch->previous.start = booking_unix_microseconds(lease->previous_start);
 			dispatch->previous.end = booking_unix_microseconds(lease->previous_end);
 		}
+		if (job->looked_up == BOOKING_JOB_UPDATE &&
+			!accept_attendees(lease, dispatch))
+			return false;
 		/* a body does not say who was to be told */
 		dispatch->previous.notify = dispatch->wanted.notify;
 		job->previous = &dispatch->previous;
@@ -196,6 +202,21 @@ fill_bodies(BookingCall *call, const BookingLease *lease,
 		return false;
 	job->body = body;
 	return true;
+}
+
+/*
+ * If others changed who is on the event, and that was known to whoever decided
+ * the update, it is what was left there; false if memory ran out.
+ */
+static bool
+accept_attendees(const BookingLease *lease, BookingDispatch *dispatch)
+{
+	Jsonb	   *attendees =
+		booking_store_attendees_accepted(lease->operation.operation_id);
+
+	return attendees == NULL ||
+		booking_event_attendees(&attendees->root, dispatch->arena,
+								&dispatch->previous);
 }
 
 /*

@@ -186,6 +186,20 @@ booking_detail_reason(const char *reason)
 }
 
 /*
+ * The reason that a detail gives, which it is known to give.
+ */
+const char *
+booking_detail_reason_of(Jsonb *detail)
+{
+	JsonbValue	value;
+
+	if (getKeyJsonValueFromContainer(&detail->root, "reason", 6, &value) == NULL ||
+		value.type != jbvString)
+		elog(ERROR, "detail gives no reason");
+	return pnstrdup(value.val.string.val, value.val.string.len);
+}
+
+/*
  * ISO 8601 in UTC, as in 2030-01-01T10:00:00+00:00.
  */
 char *

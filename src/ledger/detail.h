@@ -41,6 +41,7 @@ extern void booking_detail_object_end(BookingDetail *detail);
 extern Jsonb *booking_detail_end(BookingDetail *detail);
 extern Jsonb *booking_detail_empty(void);
 extern Jsonb *booking_detail_reason(const char *reason);
+extern const char *booking_detail_reason_of(Jsonb *detail);
 extern char *booking_detail_format_instant(TimestampTz value);
 
 #endif							/* BOOKING_DETAIL_H */

@@ -27,6 +27,7 @@
 
 #include "compat.h"
 #include "ledger/drift.h"
+#include "store/attendee.h"
 #include "store/busy.h"
 
 static bool names_attendees(const BookingPayload *payload);
@@ -145,8 +146,8 @@ booking_drift_explain(Jsonb *collision, Jsonb *drift)
 }
 
 /*
- * An overlap of a payload in an attendee's calendar that is not known; NULL if
- * there is none.
+ * An overlap of a payload in an attendee's calendar, or a change of who is on
+ * the event, that is not known; NULL if there is none.
  */
 Jsonb *
 booking_drift_new_overlap(text *tenant, const BookingPayload *payload,
@@ -162,8 +163,11 @@ booking_drift_new_overlap(text *tenant, const BookingPayload *payload,
 	if (count == 0)
 		return NULL;
 	booking_detail_begin(&detail);
-	booking_detail_word(&detail, "reason", "calendar_changed");
+	booking_detail_word(&detail, "reason", events[0].people ?
+						"attendees_changed" : "calendar_changed");
 	booking_detail_text(&detail, "calendar", events[0].calendar);
+	if (events[0].people)
+		return booking_detail_end(&detail);
 	if (!TIMESTAMP_NOT_FINITE(events[0].start))
 		booking_detail_instant(&detail, "from", events[0].start);
 	if (!TIMESTAMP_NOT_FINITE(events[0].end))
@@ -213,8 +217,8 @@ names_attendees(const BookingPayload *payload)
 }
 
 /*
- * What attendees' calendars hold at the time of a payload, but for what is
- * known.
+ * What attendees' calendars hold at the time of a payload, and who else is on
+ * the event that it changes, but for what is known.
  */
 static BookingBusyEvent *
 attendee_events(text *tenant, const BookingPayload *payload, int64 intent_id,
@@ -223,16 +227,25 @@ attendee_events(text *tenant, const BookingPayload *payload, int64 intent_id,
 {
 	BookingBusyScope scope = {0};
 
+	BookingBusyEvent *events = palloc0_array(BookingBusyEvent, 1);
+	BookingBusyEvent change;
+
 	*count = 0;
-	if (!names_attendees(payload))
-		return NULL;
 	scope.tenant = tenant;
 	scope.own[0] = intent_id;
 	scope.own[1] = predecessor_id;
 	scope.start = payload->start;
 	scope.end = payload->end;
-	return booking_store_attendee_events(&scope, payload->terms, known, nknown,
-										 count);
+	if (names_attendees(payload))
+		events = booking_store_attendee_events(&scope, payload->terms, known,
+											   nknown, count);
+	if (predecessor_id != 0 &&
+		booking_store_attendees_changed(predecessor_id, known, nknown, &change))
+	{
+		events = repalloc(events, sizeof(BookingBusyEvent) * (*count + 1));
+		events[(*count)++] = change;
+	}
+	return events;
 }
 
 /*

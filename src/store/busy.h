@@ -43,6 +43,7 @@ typedef struct BookingBusyEvent
 	TimestampTz end;
 	text	   *calendar;		/* of an attendee's event, else NULL */
 	int64		digest;			/* likewise; which event it is */
+	bool		people;			/* no event, but who is on one of ours */
 } BookingBusyEvent;
 
 /* a calendar that matters to an intent, and how far it is synchronized */

@@ -249,6 +249,80 @@ $session->query(
 );
 is(wait_state($session, 'parked', $created), $created, 'parked: it goes on when the credential is right');
 is(waiting('parked'), '', 'parked: nothing is left to recover');
+
+#
+# Others change who is on an event: whoever moves it must have known
+#
+my $people = 'created confirmed update confirmed';
+
+# A claim, proposal or the like of a day with people, that supersedes another.
+sub people
+{
+	my ($function, $intent, $day, $supersedes) = @_;
+
+	return $session->query(
+		sprintf(
+			"SELECT disposition FROM %s('t', 'p', '%s', 'room', '[2030-06-%02d 09:00+00, 2030-06-%02d 10:00+00)',"
+			  . " terms => '{\"event\": {\"summary\": \"x\", \"attendees\": [{\"email\": \"ann\@example.org\"}, {\"email\": \"bob\@example.org\"}]}}'%s)",
+			$function, $intent, $day, $day, $supersedes ? ", supersedes => '$supersedes'" : ''));
+}
+
+# Start and people of the event, as the server has it.
+sub on_event
+{
+	my ($href) = @_;
+	my $body = $server->demand('GET', $href)->{content} =~ s/\r?\n[ \t]//gr;
+	my ($start) = $body =~ /^DTSTART[^:]*:(\d+)/m;
+
+	return join(' ', $start, sort map { lc } $body =~ /^ATTENDEE[^\r\n]*mailto:([^\@\r\n]+)/gim);
+}
+
+is(people('booking_claim', 'people-1', 1), 'committed', 'people: booked');
+is(wait_state($session, 'people-1', $created), $created, 'people: written');
+my $event = $session->query("SELECT href FROM booking.operation JOIN booking.intent USING (intent_id) WHERE intent = 'people-1'");
+is(on_event($event), '20300601 ann bob', 'people: two of them');
+sync('room');
+
+# an answer changes nobody
+$server->edit($event, sub { s/(ATTENDEE[^:]*):mailto:ann/$1;PARTSTAT=ACCEPTED:mailto:ann/i });
+is(people('booking_claim', 'people-2', 2, 'people-1'), 'committed', 'people: moved after an answer');
+is(wait_state($session, 'people-2', $people), $people, 'people: that is no reason to ask again');
+
+# somebody is invited between the decision and the write
+$server->edit($event, sub { s/^(ATTENDEE[^:]*:mailto:)ann(.*)$/$1ann$2\r\n${1}eve$2/im });
+is(on_event($event), '20300602 ann bob eve', 'people: somebody invited a third one');
+is(people('booking_claim', 'people-3', 3, 'people-2'), 'committed', 'people: moved by somebody who does not know');
+my $again = 'needs_proposal not_attempted update dropped attendees_changed';
+is(wait_state($session, 'people-3', $again), $again, 'people: that is to be decided again');
+is_row(
+	$session,
+	"SELECT detail ->> 'reason', detail ->> 'calendar' FROM booking_status('t', 'p', 'people-3')",
+	[ 'attendees_changed', 'room' ],
+	'people: for that reason');
+is($session->query("SELECT state FROM booking.intent WHERE intent = 'people-2'"), 'created', 'people: the earlier booking stands');
+is(on_event($event), '20300602 ann bob eve', 'people: and its event');
+
+# decided again by somebody who can know
+is(people('booking_propose', 'people-3', 13, 'people-2'), 'proposed', 'people: another day is proposed');
+is($session->query("SELECT disposition FROM booking_approve('t', 'p', 'p', 'people-3', 2)"), 'committed', 'people: and approved');
+is(wait_state($session, 'people-3', $people), $people, 'people: it is done');
+is(on_event($event), '20300613 ann bob', 'people: with whom was approved');
+
+# between the proposal and its approval
+is(people('booking_propose', 'people-4', 4, 'people-3'), 'proposed', 'people: another move is proposed');
+$server->edit($event, sub { s/^ATTENDEE[^\r\n]*bob[^\r\n]*\r\n//im });
+is(on_event($event), '20300613 ann', 'people: somebody takes one off');
+sync('room');
+is_row(
+	$session,
+	"SELECT disposition, detail ->> 'reason' FROM booking_approve('t', 'p', 'p', 'people-4', 1)",
+	[ 'needs_proposal', 'attendees_changed' ],
+	'people: what was proposed before cannot be approved');
+
+# known when it is claimed
+is(people('booking_claim', 'people-5', 5, 'people-3'), 'committed', 'people: moved by somebody who can know');
+is(wait_state($session, 'people-5', $people), $people, 'people: it is done at once');
+is(on_event($event), '20300605 ann bob', 'people: as it was claimed');
 is_clean($session, 'at the end');
 
 done_testing();
