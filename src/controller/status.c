@@ -155,6 +155,6 @@ what_waits(void)
 	int64		held = booking_store_operations_held(BOOKING_PROBLEM_UNREAD);
 
 	return held == 0 ? NULL :
-		psprintf(INT64_FORMAT " operations wait for a calendar or an account that cannot be used; see booking.recovery",
-				 held);
+		psprintf(INT64_FORMAT " operations wait for a calendar or an account "
+				 "that cannot be used; see booking.recovery", held);
 }

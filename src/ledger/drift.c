@@ -137,6 +137,7 @@ booking_drift_explain(Jsonb *collision, Jsonb *drift)
 	if (drift != NULL)
 		booking_detail_members(&detail, drift);
 	if (moved != NULL &&
+		strcmp(booking_detail_reason_of(collision), "attendees_changed") != 0 &&
 		getKeyJsonValueFromContainer(&collision->root, "calendar", 8,
 									 &calendar) != NULL &&
 		getKeyJsonValueFromContainer(moved, calendar.val.string.val,

@@ -163,8 +163,9 @@ booking_store_cursors_hasten(text *tenant, text *account, TimestampTz now)
 /*
  * List of int64 pointers: calendars that are to be read.  Their time has come
  * (which counts only if by_time), or a round is in progress, or one was asked
- * for; a request shortens the wait after a failure (see PATIENCE).  Left out are those of accounts that are parked, blocked or named (as tenant,
- * line feed, account), and those that are being read.
+ * for; a request shortens the wait after a failure (see PATIENCE).  Left out
+ * are those of accounts that are parked, blocked or named (as tenant, line feed,
+ * account), and those that are being read.
  */
 List *
 booking_store_cursors_due(TimestampTz now, int64 patience, bool by_time,
