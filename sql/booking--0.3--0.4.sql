@@ -418,3 +418,13 @@ UNION ALL
 	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL;
 COMMENT ON VIEW booking.recovery IS 'what is not settled at a provider: what is known, what was tried, what booking_resolve may say, and which calls go on';
 COMMENT ON COLUMN booking.recovery.calls IS 'statements that are allowed next; what they leave open is for a person to fill in';
+
+/* ------------------------------------------------------------------------
+ * Sign-in: reads and writes are refused each by themselves
+ * ------------------------------------------------------------------------ */
+
+ALTER TABLE booking.token ADD COLUMN write_renewed boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN booking.token.renewed IS
+	'got because a read with the one before was refused, and no read was accepted yet';
+COMMENT ON COLUMN booking.token.write_renewed IS
+	'got because a write with the one before was refused, and no write was accepted yet';

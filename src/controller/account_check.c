@@ -27,10 +27,12 @@
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
+#include "codec/label.h"
 #include "compat.h"
 #include "controller/account_check.h"
 #include "controller/credential.h"
 #include "controller/limits.h"
+#include "controller/load.h"
 #include "controller/session.h"
 #include "controller/signin.h"
 #include "controller/shared.h"
@@ -58,6 +60,7 @@ typedef struct Check
 	const char *calendar;
 	bool		started;
 	bool		finished;
+	BookingLoad *load;			/* its account's share while it is under way */
 	const BookingProvider *provider;
 	BookingJob	job;
 	BookingTask task;
@@ -275,12 +278,13 @@ add_result(Check *check, const char *subject, const char *text)
 }
 
 /*
- * Send the first request of each.
+ * Send the first request of each, as far as accounts take more.
  */
 void
 booking_account_check_start(void)
 {
 	dlist_iter	iter;
+	char		key[2 * BOOKING_LABEL_MAX_BYTES + 2];
 
 	dlist_foreach(iter, &checks)
 	{
@@ -288,6 +292,10 @@ booking_account_check_start(void)
 
 		if (check->started)
 			continue;
+		snprintf(key, sizeof(key), "%s\n%s", check->tenant, check->account);
+		if (booking_load_full(key))
+			continue;
+		check->load = booking_load_take(key, check->provider->max_in_flight);
 		check->started = true;
 		check->task.job = &check->job;
 		check->task.arena = check->arena;
@@ -463,4 +471,6 @@ on_answer(void *arg, const BookingHttpResponse *response)
 		return;
 	}
 	check->finished = true;
+	booking_load_release(check->load);
+	check->load = NULL;
 }

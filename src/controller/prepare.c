@@ -57,7 +57,7 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 	BookingSigninAccount account = {
 		booking_provider_find(lease->provider),
 		cstring_to_text(operation->tenant), cstring_to_text(operation->account),
-		lease->secret, lease->sealed
+		lease->secret, lease->sealed, !lookup
 	};
 	BookingSigninState state = BOOKING_SIGNIN_UNUSABLE;
 

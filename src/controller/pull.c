@@ -4,8 +4,7 @@
  *	  rounds of synchronization that are under way
  *
  *	lease	one transaction: a round begins, or goes on
- *	start	no transaction: the listing is asked for
- *	...		no transaction: the answer comes in
+ *	start	no transaction: the listing is asked for, and comes in
  *	work	one transaction for each part of the listing: what is not known in
  *			its version is noted, and then fetched, some objects at a time; one
  *			transaction for each lot of objects
@@ -285,7 +284,8 @@ lease_item(BookingCall *call, void *arg)
 	account.secret = lease->secret;
 	account.sealed = lease->sealed;
 	run = work->run = make_run(lease);
-	state = booking_signin_fill(call, &account, run->arena, &run->auth, &problem);
+	state = booking_load_full(run->account_key) ? BOOKING_SIGNIN_WAITING :
+		booking_signin_fill(call, &account, run->arena, &run->auth, &problem);
 	if (state == BOOKING_SIGNIN_WAITING)
 	{
 		free_run(run);

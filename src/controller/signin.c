@@ -176,7 +176,8 @@ fill_token(BookingCall *call, const BookingSigninAccount *account,
 							 arena, &auth->bearer, &refresh_token);
 	booking_credential_wipe(refresh_token);
 	auth->serial = token.serial;
-	auth->renewed = token.renewed;
+	auth->writes = account->writes;
+	auth->renewed = auth->writes ? token.write_renewed : token.renewed;
 	return auth->bearer != NULL;
 }
 
@@ -197,7 +198,7 @@ bool
 booking_signin_renew(text *tenant, text *account, const BookingHttpAuth *auth)
 {
 	return auth->serial != 0 &&
-		booking_store_token_refuse(tenant, account, auth->serial);
+		booking_store_token_refuse(tenant, account, auth->writes, auth->serial);
 }
 
 /*
@@ -208,7 +209,7 @@ booking_signin_accept(text *tenant, text *account, BookingHttpAuth *auth)
 {
 	if (!auth->renewed)
 		return;
-	booking_store_token_accept(tenant, account, auth->serial);
+	booking_store_token_accept(tenant, account, auth->writes, auth->serial);
 	auth->renewed = false;
 }
 

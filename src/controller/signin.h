@@ -30,6 +30,7 @@ typedef struct BookingSigninAccount
 	text	   *account;
 	bytea	   *secret;			/* NULL: no credential */
 	bool		sealed;
+	bool		writes;			/* what it is wanted for */
 } BookingSigninAccount;
 
 extern void booking_signin_init(BookingHttpEngine *engine);

@@ -44,7 +44,8 @@ typedef struct BookingHttpAuth
 	const char *password;
 	const char *bearer;			/* Bearer, if not NULL */
 	int64		serial;			/* of a token that was got; 0: none was */
-	bool		renewed;		/* it was got because another was refused */
+	bool		writes;			/* of it: it is for a request that writes */
+	bool		renewed;		/* it was got because another was refused so */
 } BookingHttpAuth;
 
 /*

@@ -26,7 +26,7 @@ booking_store_token_read(text *tenant, text *account, BookingToken *token)
 {
 	static BookingPlan plan = {
 		"SELECT t.serial, t.sealed, t.secret, t.renew_at, t.renewed,"
-		" t.failures, t.failed_at, t.problem"
+		" t.write_renewed, t.failures, t.failed_at, t.problem"
 		"  FROM booking.token t WHERE t.tenant = $1 AND t.account = $2",
 		{TEXTOID, TEXTOID}
 	};
@@ -42,17 +42,18 @@ booking_store_token_read(text *tenant, text *account, BookingToken *token)
 	token->secret = isnull ? NULL : DatumGetByteaPP(value);
 	token->renew_at = DatumGetTimestampTz(booking_plan_column(0, 4, NULL));
 	token->renewed = DatumGetBool(booking_plan_column(0, 5, NULL));
-	token->failures = DatumGetInt32(booking_plan_column(0, 6, NULL));
-	value = booking_plan_column(0, 7, &isnull);
-	token->failed_at = isnull ? 0 : DatumGetTimestampTz(value);
+	token->write_renewed = DatumGetBool(booking_plan_column(0, 6, NULL));
+	token->failures = DatumGetInt32(booking_plan_column(0, 7, NULL));
 	value = booking_plan_column(0, 8, &isnull);
+	token->failed_at = isnull ? 0 : DatumGetTimestampTz(value);
+	value = booking_plan_column(0, 9, &isnull);
 	token->problem = isnull ? NULL : text_to_cstring(DatumGetTextPP(value));
 	return true;
 }
 
 /*
  * Store a token that was granted.  Whether it replaces one that was refused
- * stays known until it is accepted.
+ * stays known until it is accepted, or replaced in its turn.
  */
 void
 booking_store_token_put(text *tenant, text *account, bool sealed,
@@ -66,7 +67,11 @@ booking_store_token_put(text *tenant, text *account, bool sealed,
 		" SET serial = booking.token.serial + 1, sealed = EXCLUDED.sealed,"
 		" secret = EXCLUDED.secret, renew_at = EXCLUDED.renew_at,"
 		" granted_at = EXCLUDED.granted_at, failures = 0, failed_at = NULL,"
-		" problem = NULL",
+		" problem = NULL,"
+		" renewed = booking.token.renewed"
+		"  AND booking.token.renew_at = '-infinity',"
+		" write_renewed = booking.token.write_renewed"
+		"  AND booking.token.renew_at = '-infinity'",
 		{TEXTOID, TEXTOID, BOOLOID, BYTEAOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
 	};
 	Datum		values[6];
@@ -84,21 +89,28 @@ booking_store_token_put(text *tenant, text *account, bool sealed,
  * A token was refused: the next one is got before its time.  False if that
  * would be of no use, because it was got after a refusal itself; true if there
  * is another one already.
+ *
+ * Reads and writes are told apart: a credential that may only read has its
+ * tokens accepted by one and refused by the other, for ever.
  */
 bool
-booking_store_token_refuse(text *tenant, text *account, int64 serial)
+booking_store_token_refuse(text *tenant, text *account, bool writes,
+						   int64 serial)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.token SET renew_at = '-infinity', renewed = true"
-		" WHERE tenant = $1 AND account = $2 AND serial = $3 AND NOT renewed",
-		{TEXTOID, TEXTOID, INT8OID}
+		"UPDATE booking.token SET renew_at = '-infinity',"
+		" renewed = renewed OR NOT $4, write_renewed = write_renewed OR $4"
+		" WHERE tenant = $1 AND account = $2 AND serial = $3"
+		"   AND NOT CASE WHEN $4 THEN write_renewed ELSE renewed END",
+		{TEXTOID, TEXTOID, INT8OID, BOOLOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 	BookingToken token;
 
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(account);
 	values[2] = Int64GetDatum(serial);
+	values[3] = BoolGetDatum(writes);
 	if (booking_plan_run(&plan, values, NULL, 0) > 0)
 		return true;
 	return booking_store_token_read(tenant, account, &token) &&
@@ -106,21 +118,25 @@ booking_store_token_refuse(text *tenant, text *account, int64 serial)
 }
 
 /*
- * A token that was got after a refusal was accepted.
+ * A token that was got after a refusal was accepted, by what had refused the
+ * one before.
  */
 void
-booking_store_token_accept(text *tenant, text *account, int64 serial)
+booking_store_token_accept(text *tenant, text *account, bool writes,
+						   int64 serial)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.token SET renewed = false"
-		" WHERE tenant = $1 AND account = $2 AND serial = $3 AND renewed",
-		{TEXTOID, TEXTOID, INT8OID}
+		"UPDATE booking.token SET renewed = renewed AND $4,"
+		" write_renewed = write_renewed AND NOT $4"
+		" WHERE tenant = $1 AND account = $2 AND serial = $3",
+		{TEXTOID, TEXTOID, INT8OID, BOOLOID}
 	};
-	Datum		values[3];
+	Datum		values[4];
 
 	values[0] = PointerGetDatum(tenant);
 	values[1] = PointerGetDatum(account);
 	values[2] = Int64GetDatum(serial);
+	values[3] = BoolGetDatum(writes);
 	booking_plan_run(&plan, values, NULL, 0);
 }
 

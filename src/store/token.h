@@ -20,7 +20,8 @@ typedef struct BookingToken
 	bool		sealed;
 	bytea	   *secret;			/* NULL: none was granted yet */
 	TimestampTz renew_at;		/* somewhat before it ends */
-	bool		renewed;		/* after a refusal, and not accepted since */
+	bool		renewed;		/* after a read was refused, none accepted since */
+	bool		write_renewed;	/* likewise of writes */
 	int32		failures;		/* sign-ins that failed since one did not */
 	TimestampTz failed_at;		/* 0: never, or one did not since */
 	char	   *problem;		/* why; NULL: it did not fail */
@@ -32,9 +33,9 @@ extern void booking_store_token_put(text *tenant, text *account, bool sealed,
 									bytea *secret, TimestampTz renew_at,
 									TimestampTz now);
 extern bool booking_store_token_refuse(text *tenant, text *account,
-									   int64 serial);
+									   bool writes, int64 serial);
 extern void booking_store_token_accept(text *tenant, text *account,
-									   int64 serial);
+									   bool writes, int64 serial);
 extern void booking_store_token_fail(text *tenant, text *account,
 									 const char *problem, TimestampTz now);
 extern void booking_store_token_remove(text *tenant, text *account);
