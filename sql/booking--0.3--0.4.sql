@@ -428,3 +428,11 @@ COMMENT ON COLUMN booking.token.renewed IS
 	'got because a read with the one before was refused, and no read was accepted yet';
 COMMENT ON COLUMN booking.token.write_renewed IS
 	'got because a write with the one before was refused, and no write was accepted yet';
+
+/* ------------------------------------------------------------------------
+ * Attendees whose calendars are not synchronized
+ * ------------------------------------------------------------------------ */
+
+ALTER TABLE booking.operation ADD COLUMN told_busy bigint[];
+COMMENT ON COLUMN booking.operation.told_busy IS
+	'digests of the busy times of attendees that it was given up for: no news to a later version';

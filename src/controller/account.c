@@ -42,7 +42,8 @@ PG_FUNCTION_INFO_V1(booking_calendar_remove);
 static text *url_arg(FunctionCallInfo fcinfo, int n, const char *name);
 static text *remote_id_arg(FunctionCallInfo fcinfo, int n);
 static void check_settings(Jsonb *settings);
-static void check_busy_blocks(Jsonb *settings);
+static void check_word(Jsonb *settings, const char *key,
+					   const char *const *words, int nwords, const char *hint);
 static void check_size(Jsonb *value, const char *name);
 static char *check_credential(Jsonb *credential,
 							  const BookingCredentialType **type);
@@ -378,6 +379,8 @@ check_settings(Jsonb *settings)
 		"password", "token", "secret", "client_secret", "refresh_token",
 		"private_key", "credential", "authorization"
 	};
+	static const char *const blocks[] = {"all", "one", "none"};
+	static const char *const asked[] = {"none", "attendees"};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	value;
@@ -388,7 +391,10 @@ check_settings(Jsonb *settings)
 				 errmsg("argument \"%s\" must be an object", "settings"),
 				 errhint("Give {} for none.")));
 	check_size(settings, "settings");
-	check_busy_blocks(settings);
+	check_word(settings, "busy_blocks", blocks, lengthof(blocks),
+			   "Give \"all\" (an event takes all units of its resource), \"one\" or \"none\".");
+	check_word(settings, "free_busy", asked, lengthof(asked),
+			   "Give \"attendees\" (the provider is asked about those without a calendar here) or \"none\".");
 	iterator = JsonbIteratorInit(&settings->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
 	{
@@ -407,19 +413,18 @@ check_settings(Jsonb *settings)
 }
 
 /*
- * The one setting that every account knows: how much of a resource an event in
- * one of the account's calendars takes.
+ * A setting that every account knows is one of some words, if it is there.
  */
 static void
-check_busy_blocks(Jsonb *settings)
+check_word(Jsonb *settings, const char *key, const char *const *words,
+		   int nwords, const char *hint)
 {
-	static const char *const words[] = {"all", "one", "none"};
 	JsonbValue	value;
 
-	if (getKeyJsonValueFromContainer(&settings->root, "busy_blocks", 11,
+	if (getKeyJsonValueFromContainer(&settings->root, key, strlen(key),
 									 &value) == NULL)
 		return;
-	for (int i = 0; value.type == jbvString && i < lengthof(words); i++)
+	for (int i = 0; value.type == jbvString && i < nwords; i++)
 	{
 		if (value.val.string.len == strlen(words[i]) &&
 			memcmp(value.val.string.val, words[i], value.val.string.len) == 0)
@@ -427,8 +432,8 @@ check_busy_blocks(Jsonb *settings)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("argument \"%s\" has an invalid \"%s\"", "settings", "busy_blocks"),
-			 errhint("Give \"all\" (an event takes all units of its resource), \"one\" or \"none\".")));
+			 errmsg("argument \"%s\" has an invalid \"%s\"", "settings", key),
+			 errhint("%s", hint)));
 }
 
 /*

@@ -111,7 +111,7 @@ void
 booking_dispatch_init(BookingHttpEngine *engine)
 {
 	http_engine = engine;
-	booking_fresh_init();
+	booking_fresh_init(engine);
 	dlist_init(&leased);
 	dlist_init(&ready);
 	dlist_init(&running);

@@ -8,6 +8,8 @@
  * worker asks for a reading (store/cursor.c), as anybody may; one that begins
  * after the request covers it, so one reading serves all operations that are
  * due by then.  When all are read, what they say is judged as a claim would be.
+ * Of attendees without a calendar the provider is asked meanwhile, if that is
+ * wished (people.c).
  *
  * What an operation waits for is kept in memory only.  If the worker dies, the
  * operation is waiting again, and its calendars are asked for again; nothing
@@ -29,6 +31,7 @@
 
 #include "compat.h"
 #include "controller/fresh.h"
+#include "controller/people.h"
 #include "ledger/capacity.h"
 #include "ledger/drift.h"
 #include "ledger/state.h"
@@ -61,6 +64,8 @@ typedef struct FreshCheck
 	TimestampTz read_at;		/* by the wall clock; 0: not all are read */
 	bool		added;			/* by the transaction in progress */
 	bool		over;			/* likewise */
+	BookingQuestion *question;	/* about attendees, or NULL */
+	bool		mute;			/* there is nobody whom it could be put to */
 	char	   *failure;		/* why they cannot be read, or NULL */
 	bool		gone;			/* the one to be written to does not exist */
 	int			nreadings;
@@ -70,11 +75,15 @@ typedef struct FreshCheck
 static FreshCheck *find_check(int64 operation_id);
 static bool covers(const FreshCheck *check,
 				   const BookingRelevantCalendar *calendars, int count);
-static void ask(const BookingLease *lease,
-				const BookingRelevantCalendar *calendars, int count);
+static FreshCheck *ask(const BookingLease *lease,
+					   const BookingRelevantCalendar *calendars, int count);
+static BookingFreshness begin(BookingCall *call, const BookingLease *lease,
+							  const BookingRelevantCalendar *calendars,
+							  int count, bool people);
 static void note_reading(FreshCheck *check, FreshReading *reading,
 						 const BookingReadingState *state);
 static void note_readings(const BookingReadingState *states, int count);
+static void note_complete(void);
 static Jsonb *judge(const BookingIntent *intent,
 					const BookingIdentity *identity, int64 operation_id);
 static Jsonb *overrun(const BookingIntent *intent,
@@ -90,8 +99,9 @@ static bool astray = false;		/* an operation may have lost its check */
  * Begin with nothing in hand.
  */
 void
-booking_fresh_init(void)
+booking_fresh_init(BookingHttpEngine *engine)
 {
+	booking_people_init(engine);
 	dlist_init(&checks);
 	nchecks = 0;
 	check_context = AllocSetContextCreate(TopMemoryContext,
@@ -126,7 +136,10 @@ booking_fresh_look(void)
 	dlist_foreach(iter, &checks)
 		size += dlist_container(FreshCheck, node, iter.cur)->nreadings;
 	if (size == 0)
+	{
+		note_complete();
 		return;
+	}
 	request_ids = palloc_array(int64, size);
 	calendar_ids = palloc_array(int64, size);
 	asked_at = palloc_array(TimestampTz, size);
@@ -149,11 +162,13 @@ booking_fresh_look(void)
 			asked_at[count++] = check->asked_at;
 		}
 	}
-	if (count == 0)
-		return;
-	states = booking_store_readings(request_ids, calendar_ids, asked_at, count,
-									booking_call_hold_clock(), &count);
-	note_readings(states, count);
+	if (count > 0)
+	{
+		states = booking_store_readings(request_ids, calendar_ids, asked_at,
+										count, booking_call_hold_clock(), &count);
+		note_readings(states, count);
+	}
+	note_complete();
 }
 
 /*
@@ -193,6 +208,7 @@ booking_fresh_judge(BookingCall *call, const BookingLease *lease,
 	BookingIntent *intent = booking_store_intent_by_id(operation->intent_id,
 													   &identity);
 	BookingRelevantCalendar *calendars;
+	bool		people;
 	int			count;
 
 	memset(verdict, 0, sizeof(*verdict));
@@ -203,7 +219,8 @@ booking_fresh_judge(BookingCall *call, const BookingLease *lease,
 		return;
 	calendars = booking_store_relevant_calendars(identity.tenant,
 												 &intent->payload, &count);
-	if (count == 0)
+	people = booking_people_concern(lease);
+	if (count == 0 && !people)
 		return;
 	if (check != NULL && check->failure != NULL)
 	{
@@ -211,14 +228,11 @@ booking_fresh_judge(BookingCall *call, const BookingLease *lease,
 		verdict->message = check->failure;
 	}
 	else if (check == NULL || !covers(check, calendars, count) ||
+			 (people && check->question == NULL && !check->mute) ||
 			 (check->read_at != 0 &&
 			  TimestampDifferenceExceeds(check->read_at, GetCurrentTimestamp(),
 										 FRESH_FOR_MS)))
-	{
-		booking_fresh_end(operation->operation_id);
-		ask(lease, calendars, count);
-		verdict->freshness = BOOKING_FRESH_ASKED;
-	}
+		verdict->freshness = begin(call, lease, calendars, count, people);
 	else if (check->read_at == 0)
 		verdict->freshness = BOOKING_FRESH_WAITS;
 	else
@@ -226,7 +240,32 @@ booking_fresh_judge(BookingCall *call, const BookingLease *lease,
 		verdict->detail = judge(intent, &identity, operation->operation_id);
 		if (verdict->detail != NULL)
 			verdict->freshness = BOOKING_FRESH_STALE;
+		else if (check->question != NULL)
+			booking_people_judge(call, lease, &identity, check->question, verdict);
 	}
+}
+
+/*
+ * Begin to check an operation, anew if need be.  What has to wait for a place of
+ * its account stays as it is.
+ */
+static BookingFreshness
+begin(BookingCall *call, const BookingLease *lease,
+	  const BookingRelevantCalendar *calendars, int count, bool people)
+{
+	BookingAsking asking = BOOKING_ASKING_NOBODY;
+	BookingQuestion *question = NULL;
+	FreshCheck *check;
+
+	if (people)
+		asking = booking_people_ask(call, lease, &question);
+	if (asking == BOOKING_ASKING_LATER)
+		return BOOKING_FRESH_WAITS;
+	booking_fresh_end(lease->operation.operation_id);
+	check = ask(lease, calendars, count);
+	check->question = question;
+	check->mute = asking == BOOKING_ASKING_NOBODY;
+	return BOOKING_FRESH_ASKED;
 }
 
 /*
@@ -256,6 +295,8 @@ booking_fresh_commit(void)
 		check->added = false;
 		if (check->over)
 			free_check(check);
+		else if (check->question != NULL)
+			booking_people_start(check->question);
 	}
 }
 
@@ -366,7 +407,7 @@ covers(const FreshCheck *check, const BookingRelevantCalendar *calendars,
 /*
  * Have calendars read for an operation.
  */
-static void
+static FreshCheck *
 ask(const BookingLease *lease, const BookingRelevantCalendar *calendars,
 	int count)
 {
@@ -398,6 +439,7 @@ ask(const BookingLease *lease, const BookingRelevantCalendar *calendars,
 		check->readings[i].target = booking_text_is(calendars[i].calendar,
 													lease->operation.calendar);
 	}
+	return check;
 }
 
 /*
@@ -411,7 +453,6 @@ note_readings(const BookingReadingState *states, int count)
 	dlist_foreach(iter, &checks)
 	{
 		FreshCheck *check = dlist_container(FreshCheck, node, iter.cur);
-		bool		all = true;
 
 		for (int i = 0; i < check->nreadings; i++)
 		{
@@ -422,8 +463,26 @@ note_readings(const BookingReadingState *states, int count)
 				if (states[j].request_id == reading->request_id)
 					note_reading(check, reading, &states[j]);
 			}
-			all = all && reading->reading == BOOKING_READING_DONE;
 		}
+	}
+}
+
+/*
+ * Note which checks have all that they wait for.
+ */
+static void
+note_complete(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &checks)
+	{
+		FreshCheck *check = dlist_container(FreshCheck, node, iter.cur);
+		bool		all = check->question == NULL ||
+			booking_people_answered(check->question);
+
+		for (int i = 0; i < check->nreadings && all; i++)
+			all = check->readings[i].reading == BOOKING_READING_DONE;
 		if (all && check->read_at == 0)
 			check->read_at = GetCurrentTimestamp();
 	}
@@ -511,6 +570,8 @@ free_check(FreshCheck *check)
 {
 	dlist_delete(&check->node);
 	nchecks--;
+	if (check->question != NULL)
+		booking_people_forget(check->question);
 	pfree(check->ready.account_key);
 	pfree(check->ready.calendar_key);
 	if (check->failure != NULL)

@@ -12,6 +12,7 @@
 #define BOOKING_FRESH_H
 
 #include "controller/session.h"
+#include "net/http.h"
 #include "store/operation.h"
 
 /* how an operation that is about to be sent stands */
@@ -40,7 +41,7 @@ typedef struct BookingFreshReady
 	char	   *calendar_key;	/* and calendar that it writes to */
 } BookingFreshReady;
 
-extern void booking_fresh_init(void);
+extern void booking_fresh_init(BookingHttpEngine *engine);
 extern void booking_fresh_look(void);
 extern int	booking_fresh_waiting(void);
 extern List *booking_fresh_ready(void);

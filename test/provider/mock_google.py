@@ -78,6 +78,7 @@ class World:
         self.public_key = None              # [n, e] of a service account
         self.page_size = None               # fewer than asked for, if set
         self.dead_before = 0                # tokens of an earlier clock are dead
+        self.people = {}                    # address -> busy times, or the reason of an error
         self.serial = 0
 
     def tick(self):
@@ -320,6 +321,19 @@ class Api:
         result.update(kind="calendar#events", accessRole="owner")
         return 200, select(result, query.get("fields"))
 
+    def free_busy(self, body):
+        """When people are busy.  What goes wrong with one of them is told inside
+        the 200 (G-REF, FreeBusyCalendar.errors), also of those nobody knows."""
+        if set(body) != {"timeMin", "timeMax", "items"} or len(body["items"]) > 50:
+            self.complain("freeBusy: %s" % sorted(body))
+        told = {}
+        for name in (item["id"] for item in body["items"]):
+            known = WORLD.people.get(name, "notFound")
+            told[name] = {"errors": [{"domain": "global", "reason": known}]} if isinstance(known, str) else \
+                {"busy": [{"start": s, "end": e} for s, e in known
+                          if e > body["timeMin"] and s < body["timeMax"]]}
+        return 200, {"kind": "calendar#freeBusy", "calendars": told}
+
     def page(self, query, items, end, token):
         """A page.  The first of several may be empty (G-REF, maxResults), and
         the token comes with the last one only (G-SYNC)."""
@@ -505,6 +519,8 @@ class Handler(BaseHTTPRequestHandler):
             segments = [unquote(s) for s in parts.path.split("/")[1:]]
             if segments[0] == "users":
                 return 200, {"items": [{"id": c, "accessRole": "owner"} for c in WORLD.calendars]}
+            if segments == ["freeBusy"]:
+                return Api(self).free_busy(json.loads(raw))
             if segments[0] != "calendars":
                 raise Refusal(404, "notFound")
             api = Api(self)

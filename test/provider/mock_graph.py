@@ -70,6 +70,7 @@ class World:
         self.mails = []
         self.repeat = "recognize"   # of a create: or the status of the refusal
         self.trash = True           # a deleted event can still be read
+        self.people = {}            # address -> busy times, or the code of an error
         self.lag = 0                # searches that do not see what is new
         self.page_size = None
         self.twice = False          # a round tells something twice
@@ -312,6 +313,23 @@ class Api:
                     found.append(show(event, query))
         return 200, self.page(query, found)
 
+    def schedule(self, body):
+        """When people are busy (api/calendar-getschedule).  What goes wrong with
+        one of them is told inside the 200 (resources/scheduleinformation)."""
+        if set(body) != {"schedules", "startTime", "endTime"}:
+            complain("getSchedule: %s" % sorted(body))
+        told = []
+        for name in body["schedules"]:
+            known = WORLD.people.get(name, "ErrorMailRecipientNotFound")
+            if isinstance(known, str):
+                told.append({"scheduleId": name, "error": {"message": "SECRET-MESSAGE", "responseCode": known}})
+                continue
+            times = [{"status": "busy", "start": {"dateTime": s[:19] + ".0000000", "timeZone": "UTC"},
+                      "end": {"dateTime": e[:19] + ".0000000", "timeZone": "UTC"}} for s, e in known
+                     if e[:19] > body["startTime"]["dateTime"][:19] and s[:19] < body["endTime"]["dateTime"][:19]]
+            told.append({"scheduleId": name, "availabilityView": "", "scheduleItems": times})
+        return 200, {"value": told}
+
     def page(self, query, found):
         """A page may be empty and go on (delta-query-overview)."""
         at, size = int(query.get("$skip", 0)), min(int(query.get("$top", 10)), WORLD.page_size or 1000)
@@ -521,6 +539,8 @@ class Handler(BaseHTTPRequestHandler):
                 return api.delete(rest[1], query)
             if self.command == "GET":
                 return api.get(rest[1], query)
+        elif rest == ["calendar", "getSchedule"] and self.command == "POST":
+            return api.schedule(json.loads(raw))
         elif rest[:1] == ["calendars"]:
             name, rest = rest[1], rest[2:]
             if rest == [] and self.command == "GET":
