@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "controller/hold.h"
 #include "controller/outcome.h"
 #include "guc.h"
 #include "ledger/capacity.h"
@@ -69,11 +70,6 @@ static void confirm_cancel(BookingCall *call, const BookingIntent *intent,
 						   const BookingIdentity *identity);
 static void confirm_predecessor(BookingCall *call, const BookingIntent *intent,
 								const BookingIdentity *identity, bool moved);
-static void move_reservation(const BookingIntent *intent,
-							 const BookingIntent *predecessor,
-							 const BookingIdentity *identity);
-static void lock_resources(const BookingIdentity *identity, text **names,
-						   int count, LOCKMODE mode);
 static Jsonb *problem_detail(const char *problem, const char *message);
 static TimestampTz backoff(const BookingOperation *operation,
 						   const BookingOutcome *outcome);
@@ -157,7 +153,8 @@ booking_outcome_give_up(BookingCall *call, const BookingOperation *operation)
 /*
  * The provider refused.  That says nothing about an earlier send which may
  * have taken effect, so a lookup follows, and it decides: see not_there() and
- * met_another().  A refused cancel leaves an event behind.
+ * met_another().  A refused cancel leaves an event behind.  A lookup that finds
+ * the id with a deleted event has learned what a create would.
  */
 static void
 refused(BookingCall *call, const BookingOperation *operation, bool lookup,
@@ -165,6 +162,9 @@ refused(BookingCall *call, const BookingOperation *operation, bool lookup,
 {
 	if (operation->uncertain && !lookup)
 		later(call, operation, outcome, "unknown", true);
+	else if (lookup && strcmp(operation->kind, "create") == 0 &&
+			 has_problem(outcome, "deleted_at_provider"))
+		id_burnt(call, operation, outcome);
 	else if (lookup || strcmp(operation->kind, "cancel") == 0)
 		park(call, operation, outcome);
 	else
@@ -249,9 +249,7 @@ id_burnt(BookingCall *call, const BookingOperation *operation,
 	if (operation->uncertain)
 	{
 		change_operation(call, operation, outcome, "rejected");
-		lock_resources(&identity, intent->payload.resources,
-					   intent->payload.nresources, ShareLock);
-		booking_store_reservation_delete(intent->intent_id);
+		booking_hold_release(&identity, intent);
 		change_intent(call, intent, "canceled", "canceled", "rejected", "absent",
 					  problem_detail("deleted_at_provider", outcome->message));
 		return;
@@ -325,9 +323,7 @@ event_deleted(BookingCall *call, const BookingOperation *operation,
 	if (predecessor != NULL &&
 		booking_state_of(predecessor->state) == BOOKING_STATE_CREATED)
 	{
-		lock_resources(&identity, predecessor->payload.resources,
-					   predecessor->payload.nresources, ShareLock);
-		booking_store_reservation_delete(predecessor->intent_id);
+		booking_hold_release(&identity, predecessor);
 		change_intent(call, predecessor, "canceled", "canceled", "confirmed",
 					  "absent", problem_detail("deleted_at_provider", NULL));
 	}
@@ -392,9 +388,7 @@ booking_outcome_reject(BookingCall *call, const BookingOperation *operation,
 	outcome.message = message;
 	change_operation(call, operation, &outcome, "rejected");
 	leave_approved(call, intent);
-	lock_resources(&identity, intent->payload.resources,
-				   intent->payload.nresources, ShareLock);
-	booking_store_reservation_delete(intent->intent_id);
+	booking_hold_release(&identity, intent);
 	change_intent(call, intent, canceling ? "canceled" : "failed",
 				  canceling ? "canceled" : "failed", "rejected",
 				  strcmp(operation->kind, "create") == 0 ? "absent" : "none",
@@ -453,9 +447,7 @@ booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
 
 	outcome.problem = booking_detail_reason_of(detail);
 	change_operation(call, operation, &outcome, "dropped");
-	lock_resources(&identity, intent->payload.resources,
-				   intent->payload.nresources, ShareLock);
-	booking_store_reservation_delete(intent->intent_id);
+	booking_hold_release(&identity, intent);
 	booking_propose_keep(call, intent);
 	booking_store_proposal_decide(intent->intent_id, intent->version, "lapsed",
 								  NULL, call->role,
@@ -650,9 +642,7 @@ static void
 confirm_cancel(BookingCall *call, const BookingIntent *intent,
 			   const BookingIdentity *identity)
 {
-	lock_resources(identity, intent->payload.resources,
-				   intent->payload.nresources, ShareLock);
-	booking_store_reservation_delete(intent->intent_id);
+	booking_hold_release(identity, intent);
 	change_intent(call, intent, "canceled", "canceled", "confirmed", "absent",
 				  intent->detail);
 }
@@ -678,91 +668,13 @@ confirm_predecessor(BookingCall *call, const BookingIntent *intent,
 		return;
 	if (moved)
 	{
-		move_reservation(intent, predecessor, identity);
+		booking_hold_move(intent, predecessor, identity);
 		state = "canceled";
 	}
 	else
 		state = booking_want_cancel(call, predecessor);
 	booking_claim_end_predecessor(call, predecessor, identity->intent, state);
 	booking_store_conflicts_end(predecessor->intent_id, call->now);
-}
-
-/*
- * The old time is no longer real: free what the predecessor held, and hold the
- * new time whole.  It fits, because both together held at least as much.
- */
-static void
-move_reservation(const BookingIntent *intent, const BookingIntent *predecessor,
-				 const BookingIdentity *identity)
-{
-	const BookingPayload *payload = &intent->payload;
-	text	  **names = palloc_array(text *, payload->nresources +
-									 predecessor->payload.nresources);
-	int			count = 0;
-	int			found;
-	BookingResource *resources;
-	BookingWish wish = {0};
-	Jsonb	   *collision;
-
-	for (int i = 0; i < payload->nresources; i++)
-		names[count++] = payload->resources[i];
-	for (int i = 0; i < predecessor->payload.nresources; i++)
-		names[count++] = predecessor->payload.resources[i];
-	lock_resources(identity, names, count, ExclusiveLock);
-
-	booking_store_reservation_delete(predecessor->intent_id);
-	booking_store_reservation_delete(intent->intent_id);
-	resources = booking_store_resources_read(identity->tenant,
-											 payload->resources,
-											 payload->nresources, &found);
-	wish.tenant = identity->tenant;
-	wish.intent_id = intent->intent_id;
-	wish.nresources = found;
-	wish.resources = palloc_array(const BookingResource *, found + 1);
-	for (int i = 0; i < found; i++)
-		wish.resources[i] = &resources[i];
-	wish.start = payload->start;
-	wish.end = payload->end;
-	wish.units = payload->units;
-	wish.heedless = true;		/* the event is there already */
-	wish.mode = ExclusiveLock;
-	if (booking_capacity_reserve(&wish, &collision))
-		return;
-
-	/* the buffers have grown since; what is held without them still fits */
-	for (int i = 0; i < found; i++)
-		resources[i].buffer_before = resources[i].buffer_after = 0;
-	if (!booking_capacity_reserve(&wish, &collision))
-		elog(ERROR, "the time that was held for an update is taken");
-}
-
-/*
- * Lock resources in the order of their numbers, each once.
- */
-static void
-lock_resources(const BookingIdentity *identity, text **names, int count,
-			   LOCKMODE mode)
-{
-	int			found;
-	BookingResource *resources = booking_store_resources_read(identity->tenant,
-															  names, count,
-															  &found);
-	int64		last = 0;
-
-	for (int i = 0; i < found; i++)
-	{
-		int64		next = PG_INT64_MAX;
-
-		for (int j = 0; j < found; j++)
-		{
-			if (resources[j].resource_id > last)
-				next = Min(next, resources[j].resource_id);
-		}
-		if (next == PG_INT64_MAX)
-			break;
-		booking_lock_resource(next, mode);
-		last = next;
-	}
 }
 
 /*
