@@ -436,3 +436,31 @@ COMMENT ON COLUMN booking.token.write_renewed IS
 ALTER TABLE booking.operation ADD COLUMN told_busy bigint[];
 COMMENT ON COLUMN booking.operation.told_busy IS
 	'digests of the busy times of attendees that it was given up for: no news to a later version';
+
+/* ------------------------------------------------------------------------
+ * Conferences
+ * ------------------------------------------------------------------------ */
+
+CREATE TABLE booking.conference (
+	operation_id	bigint NOT NULL,
+	next_at			timestamptz NOT NULL,
+	changed_at		timestamptz NOT NULL,
+	tries			integer NOT NULL,
+	state			text COLLATE "C" NOT NULL,
+	link			text,
+	problem			text,
+	CONSTRAINT conference_pkey PRIMARY KEY (operation_id),
+	CONSTRAINT conference_state_check CHECK (state IN ('pending', 'made', 'failed')),
+	CONSTRAINT conference_link_check CHECK ((state = 'made') = (link IS NOT NULL))
+);
+CREATE INDEX conference_due_idx ON booking.conference (next_at) WHERE state = 'pending';
+COMMENT ON TABLE booking.conference IS 'one row an event that was to have a conference';
+COMMENT ON COLUMN booking.conference.operation_id IS 'operation that asked for it';
+COMMENT ON COLUMN booking.conference.next_at IS 'when the provider is asked again, while it is pending';
+COMMENT ON COLUMN booking.conference.changed_at IS 'when the row last changed';
+COMMENT ON COLUMN booking.conference.tries IS 'questions so far';
+COMMENT ON COLUMN booking.conference.state IS 'pending, made or failed; the booking stands whatever it is';
+COMMENT ON COLUMN booking.conference.link IS 'where to take part';
+COMMENT ON COLUMN booking.conference.problem IS 'why it is not made';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.conference', '');

@@ -42,6 +42,7 @@ static bool read_times(const BookingJson *json, BookingEvent *event);
 static void read_attendees(const BookingJson *json, BookingArena *arena,
 						   BookingEvent *event);
 static BookingGoogleConference read_conference(const BookingJson *json);
+static const char *read_link(const BookingJson *json);
 static const char *read_reason(const BookingJson *error);
 
 /*
@@ -293,6 +294,8 @@ booking_google_event_read(const BookingJson *json, BookingArena *arena,
 	found->repeats = booking_json_elements(json, "recurrence") != NULL;
 	found->conference = read_conference(booking_json_member(json,
 															"conferenceData"));
+	if (found->conference == BOOKING_GOOGLE_CONFERENCE_MADE)
+		found->link = read_link(json);
 	found->has_time = read_times(json, event);
 	event->uid = found->id;
 	event->marker = booking_json_text(properties, BOOKING_GOOGLE_MARKER);
@@ -390,6 +393,26 @@ read_conference(const BookingJson *json)
 	if (status != NULL && strcmp(status, "failure") == 0)
 		return BOOKING_GOOGLE_CONFERENCE_FAILED;
 	return BOOKING_GOOGLE_CONFERENCE_PENDING;
+}
+
+/*
+ * Where to take part in a conference: its entry point for video, or what the
+ * event has itself for one by Google (G-REF, EntryPoint, Event.hangoutLink).
+ */
+static const char *
+read_link(const BookingJson *json)
+{
+	const BookingJson *data = booking_json_member(json, "conferenceData");
+
+	for (const BookingJson *at = booking_json_elements(data, "entryPoints");
+		 at != NULL; at = at->next)
+	{
+		const char *type = booking_json_text(at, "entryPointType");
+
+		if (type != NULL && strcmp(type, "video") == 0)
+			return booking_json_text(at, "uri");
+	}
+	return booking_json_text(json, "hangoutLink");
 }
 
 /*

@@ -46,6 +46,7 @@ typedef struct BookingGoogleEvent
 	const char *series;			/* id of the recurring event, if an instance */
 	bool		repeats;		/* is a recurring event itself */
 	BookingGoogleConference conference;
+	const char *link;			/* to take part in it; NULL: not known */
 } BookingGoogleEvent;
 
 /*

@@ -292,7 +292,7 @@ booking_graph_event_read(const BookingJson *json, BookingArena *arena,
 	found->etag = booking_json_text(json, "@odata.etag");
 	found->series = booking_json_text(json, "seriesMasterId");
 	found->is_master = type != NULL && strcmp(type, "seriesMaster") == 0;
-	found->has_link = booking_json_text(meeting, "joinUrl") != NULL;
+	found->link = booking_json_text(meeting, "joinUrl");
 	found->has_time = read_times(json, event);
 	event->uid = booking_json_text(json, "transactionId");
 	event->marker = read_property(json, BOOKING_GRAPH_MARKER);

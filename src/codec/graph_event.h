@@ -38,7 +38,7 @@ typedef struct BookingGraphEvent
 	const char *etag;
 	const char *series;			/* id of the master of an occurrence */
 	bool		is_master;
-	bool		has_link;		/* its online meeting is made */
+	const char *link;			/* of its online meeting, NULL: not made */
 } BookingGraphEvent;
 
 /* what an error says (graph/errors) */

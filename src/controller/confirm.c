@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "controller/conference.h"
 #include "controller/confirm.h"
 #include "controller/outage.h"
 #include "controller/signin.h"
@@ -76,7 +77,7 @@ booking_confirm_items(BookingCall *call, void *arg)
 /*
  * Does an outcome say that a new event is there as wanted, with nothing else to
  * settle?  See booking_outcome_confirm().  That a token is good which was got in
- * place of another one has to be recorded too.
+ * place of another one has to be recorded too, and so has a conference.
  */
 static bool
 is_plain(const BookingDispatch *dispatch, const BookingLease *lease)
@@ -84,6 +85,7 @@ is_plain(const BookingDispatch *dispatch, const BookingLease *lease)
 	BookingOutcomeKind kind = dispatch->task.outcome.kind;
 
 	return !dispatch->auth.renewed &&
+		!booking_conference_told(&dispatch->task.outcome) &&
 		(kind == BOOKING_OUTCOME_DONE || kind == BOOKING_OUTCOME_EQUAL) &&
 		dispatch->job.looked_up == BOOKING_JOB_CREATE &&
 		lease->operation.epoch == dispatch->epoch &&

@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "controller/conference.h"
 #include "controller/hold.h"
 #include "controller/outcome.h"
 #include "guc.h"
@@ -341,8 +342,12 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 	BookingIdentity identity;
 	BookingIntent *intent = intent_of(operation, &identity);
 	BookingState state = booking_state_of(intent->state);
+	BookingOutcome done = *outcome;
 
-	change_operation(call, operation, outcome, "confirmed");
+	/* what a conference lacks is put down with the conference */
+	if (booking_conference_told(outcome))
+		done.problem = done.message = NULL;
+	change_operation(call, operation, &done, "confirmed");
 	if (strcmp(operation->kind, "cancel") == 0)
 	{
 		confirm_cancel(call, intent, &identity);
@@ -365,7 +370,7 @@ booking_outcome_confirm(BookingCall *call, const BookingOperation *operation,
 	else if (state != BOOKING_STATE_CANCELED)
 	{
 		change_intent(call, intent, "committed", "created", "confirmed",
-					  "present", NULL);
+					  "present", booking_conference_note(call, operation, outcome));
 		booking_store_overlaps_of_intents(&intent->intent_id, 1, call->now);
 	}
 }

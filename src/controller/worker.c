@@ -40,6 +40,7 @@
 #include "compat.h"
 #include "controller/account_check.h"
 #include "controller/dispatch.h"
+#include "controller/errand.h"
 #include "controller/hindrance.h"
 #include "controller/pull.h"
 #include "controller/session.h"
@@ -102,6 +103,8 @@ static bool pull_known = false; /* the same for reading calendars */
 static TimestampTz pull_due = 0;
 static bool webhook_known = false;	/* and for deliveries that wait */
 static TimestampTz webhook_due = 0;
+static bool errand_known = false;	/* the same for all else */
+static TimestampTz errand_due = 0;
 
 /*
  * Entry point.  arg is the database.
@@ -130,6 +133,7 @@ booking_worker_main(Datum arg)
 	booking_account_check_init(engine);
 	booking_pull_init(engine);
 	booking_signin_init(engine);
+	booking_errand_init(engine);
 	leave(run_loop(engine));
 }
 
@@ -236,6 +240,7 @@ run_loop(BookingHttpEngine *engine)
 			booking_dispatch_start();
 			booking_account_check_start();
 			booking_pull_start();
+			booking_errand_start();
 			wait = wait_time(result);
 			error_wait = 0;
 		}
@@ -275,6 +280,7 @@ after_error(void)
 	leave_extension();
 	booking_dispatch_forget();
 	booking_pull_forget();
+	booking_errand_forget();
 
 	StartTransactionCommand();
 	present = extension_present();
@@ -322,6 +328,7 @@ work_round(bool recovered, bool careful)
 	if (result != ROUND_WORKED)
 		return result;
 	if (booking_account_check_finished() || booking_signin_finished() ||
+		booking_errand_finished() ||
 		((careful || booking_pull_ready()) && booking_dispatch_finished()))
 		record_outcomes();
 	booking_pull_work(pause_reason[0] == '\0');
@@ -352,13 +359,15 @@ work_round(bool recovered, bool careful)
 		}
 		booking_dispatch_lease(&call);
 		booking_pull_lease(&call);
+		booking_errand_lease(&call);
 		next_known = booking_store_operation_next_due(&next_due);
 		pull_known = booking_pull_next_due(&pull_due);
+		errand_known = booking_errand_next_due(&errand_due);
 	}
 	else
 	{
 		result = ROUND_PAUSED;
-		next_known = pull_known = false;
+		next_known = pull_known = errand_known = false;
 	}
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
 	webhook_known = booking_store_webhook_next_due(&webhook_due);
@@ -390,7 +399,7 @@ enter_extension(void)
 	{
 		result = ROUND_PAUSED;
 		strlcpy(pause_reason, reason, sizeof(pause_reason));
-		next_known = pull_known = webhook_known = false;
+		next_known = pull_known = webhook_known = errand_known = false;
 	}
 	else
 	{
@@ -453,8 +462,10 @@ record_outcomes(void)
 	booking_signin_record(&call);
 	booking_dispatch_apply(&call);
 	booking_account_check_record(&call);
+	booking_errand_record(&call);
 	booking_session_commit(&call);
 	booking_signin_recorded();
+	booking_errand_recorded();
 	recorded();
 }
 
@@ -499,7 +510,8 @@ wait_time(RoundResult result)
 		wait = wait_until(webhook_due, wait);
 	if (result != ROUND_WORKED)
 		return wait;
-	if (booking_dispatch_contended() || booking_dispatch_finished())
+	if (booking_dispatch_contended() || booking_dispatch_finished() ||
+		booking_errand_finished())
 		return CONTENDED_MS;
 	if (booking_pull_ready())
 		return booking_pull_contended() ? CONTENDED_MS : 0;
@@ -507,6 +519,8 @@ wait_time(RoundResult result)
 		wait = wait_until(next_due, wait);
 	if (pull_known)
 		wait = wait_until(pull_due, wait);
+	if (errand_known)
+		wait = wait_until(errand_due, wait);
 	return wait;
 }
 

@@ -292,6 +292,7 @@ decide(BookingTask *task, const BookingCaldavFound *found,
 			return decide_cancel(task, found, request);
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			break;
 	}
 	return decide_lookup(task, found);
@@ -384,6 +385,7 @@ decide_lookup(BookingTask *task, const BookingCaldavFound *found)
 		case BOOKING_JOB_CREATE:
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			if (booking_match_material(job->wanted, event))
 				kind = BOOKING_OUTCOME_EQUAL;
 			break;

@@ -51,6 +51,8 @@ static bool read_body(const char *body, size_t len, BookingArena *arena,
 static void start(BookingTask *task, BookingHttpRequest *request);
 static bool next(BookingTask *task, const BookingHttpResponse *response,
 				 BookingHttpRequest *request);
+static bool judge(BookingTask *task, const BookingHttpResponse *response,
+				  BookingHttpRequest *request);
 static bool prepare(BookingTask *task);
 static void first_request(BookingTask *task, BookingHttpRequest *request);
 
@@ -175,15 +177,31 @@ first_request(BookingTask *task, BookingHttpRequest *request)
 	else if (job->kind == BOOKING_JOB_CANCEL && etag != NULL)
 		(void) booking_google_delete(task, etag, request);
 	else
-		(void) booking_google_get(task, BOOKING_GOOGLE_GET, request);
+		(void) booking_google_get(task, job->kind == BOOKING_JOB_CONFERENCE ?
+								  BOOKING_GOOGLE_CONFERENCE :
+								  BOOKING_GOOGLE_GET, request);
+}
+
+/*
+ * Judge an answer; when the task has ended say what became of a conference.
+ */
+static bool
+next(BookingTask *task, const BookingHttpResponse *response,
+	 BookingHttpRequest *request)
+{
+	bool		more = judge(task, response, request);
+
+	if (!more)
+		booking_google_tell_conference(task);
+	return more;
 }
 
 /*
  * Judge an answer by the step it belongs to.
  */
 static bool
-next(BookingTask *task, const BookingHttpResponse *response,
-	 BookingHttpRequest *request)
+judge(BookingTask *task, const BookingHttpResponse *response,
+	  BookingHttpRequest *request)
 {
 	memset(request, 0, sizeof(*request));
 	switch ((BookingGoogleStep) task->step)
@@ -205,6 +223,8 @@ next(BookingTask *task, const BookingHttpResponse *response,
 		case BOOKING_GOOGLE_CHECK_CALENDAR:
 		case BOOKING_GOOGLE_CHECK_LIST:
 			return booking_google_checked(task, response, request);
+		case BOOKING_GOOGLE_CONFERENCE:
+			return booking_google_conference_got(task, response);
 	}
 	return false;
 }

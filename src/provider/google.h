@@ -7,6 +7,7 @@
  * google_request.c	the requests
  * google_write.c	judges answers to insert, patch and delete
  * google_locate.c	finds the event, and decides by what is there
+ * google_conference.c	tells where to take part in a conference
  * google_check.c	examines account and calendar
  * google_pull.c	lists what changed in a calendar
  * google_series.c	fetches the instances of series
@@ -35,7 +36,8 @@ typedef enum BookingGoogleStep
 	BOOKING_GOOGLE_SEARCH,		/* events that carry our marker */
 	BOOKING_GOOGLE_CALENDAR,	/* is the calendar still there? */
 	BOOKING_GOOGLE_CHECK_CALENDAR,
-	BOOKING_GOOGLE_CHECK_LIST
+	BOOKING_GOOGLE_CHECK_LIST,
+	BOOKING_GOOGLE_CONFERENCE		/* has it been made by now? */
 } BookingGoogleStep;
 
 /* kept in BookingTask.state; see rest.h */
@@ -49,6 +51,8 @@ typedef struct BookingGoogleState
 	BookingEvent previous;
 	bool		has_wanted;
 	bool		has_previous;
+	const char *link;			/* of the conference, NULL: not known */
+	bool		no_conference;	/* it could not be made */
 	BookingRestFound found;		/* by a lookup, if doubles are looked for */
 	bool		doubles;		/* the search only looks for others */
 	int			nothers;		/* events with our marker and another id */
@@ -120,6 +124,13 @@ extern bool booking_google_searched(BookingTask *task,
 									BookingHttpRequest *request);
 extern bool booking_google_looked(BookingTask *task,
 								  const BookingHttpResponse *response);
+
+/* google_conference.c */
+extern void booking_google_note_conference(BookingTask *task,
+										 const BookingGoogleEvent *event);
+extern void booking_google_tell_conference(BookingTask *task);
+extern bool booking_google_conference_got(BookingTask *task,
+										const BookingHttpResponse *response);
 
 /* google_check.c */
 extern bool booking_google_check(BookingTask *task,

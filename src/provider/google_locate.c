@@ -78,6 +78,7 @@ booking_google_got(BookingTask *task, const BookingHttpResponse *response,
 		return deleted(task, &found);
 	if (!event.has_time)
 		return booking_rest_fail(task, response, "event_unreadable");
+	booking_google_note_conference(task, &event);
 	return decide(task, &event, json, &found, request);
 }
 
@@ -174,6 +175,7 @@ decide(BookingTask *task, const BookingGoogleEvent *event,
 			return decide_cancel(task, &event->event, found, request);
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			break;
 	}
 	return decide_lookup(task, &event->event, found, request);
@@ -282,6 +284,7 @@ decide_lookup(BookingTask *task, const BookingEvent *event,
 		case BOOKING_JOB_CREATE:
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			if (!booking_match_material(&state->wanted, event))
 				break;
 			state->doubles = true;

@@ -116,6 +116,7 @@ stored(BookingTask *task, const BookingHttpResponse *response,
 	found.href = event.id;
 	found.etag = booking_rest_etag(event.etag);
 	(void) booking_rest_settle(task, BOOKING_OUTCOME_DONE, NULL, &found);
+	booking_google_note_conference(task, &event);
 	if (!state->wanted.conference ||
 		event.conference == BOOKING_GOOGLE_CONFERENCE_MADE)
 		return false;
@@ -153,6 +154,7 @@ booking_google_polled(BookingTask *task, const BookingHttpResponse *response)
 		!booking_match_material(&state->wanted, &event.event))
 		return booking_rest_finish(task, outcome);
 	outcome->etag = booking_rest_etag(event.etag);
+	booking_google_note_conference(task, &event);
 	if (event.conference == BOOKING_GOOGLE_CONFERENCE_MADE)
 		outcome->problem = outcome->message = NULL;
 	else if (event.conference == BOOKING_GOOGLE_CONFERENCE_FAILED)

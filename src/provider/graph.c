@@ -53,6 +53,8 @@ static bool read_body(const char *body, size_t len, BookingArena *arena,
 static void start(BookingTask *task, BookingHttpRequest *request);
 static bool next(BookingTask *task, const BookingHttpResponse *response,
 				 BookingHttpRequest *request);
+static bool judge(BookingTask *task, const BookingHttpResponse *response,
+				  BookingHttpRequest *request);
 static bool prepare(BookingTask *task);
 static void first_request(BookingTask *task, BookingHttpRequest *request);
 static BookingEvent comparable(const BookingEvent *event);
@@ -162,16 +164,32 @@ first_request(BookingTask *task, BookingHttpRequest *request)
 		(void) booking_graph_update(task, etag, request);
 	else if (job->kind == BOOKING_JOB_CANCEL && etag != NULL)
 		(void) booking_graph_delete(task, etag, request);
+	else if (job->kind == BOOKING_JOB_CONFERENCE && state->id != NULL)
+		(void) booking_graph_get(task, BOOKING_GRAPH_CONFERENCE, request);
 	else
 		(void) booking_graph_locate(task, request);
+}
+
+/*
+ * Judge an answer; when the task has ended say what became of a conference.
+ */
+static bool
+next(BookingTask *task, const BookingHttpResponse *response,
+	 BookingHttpRequest *request)
+{
+	bool		more = judge(task, response, request);
+
+	if (!more)
+		booking_graph_tell_conference(task);
+	return more;
 }
 
 /*
  * Judge an answer by the step it belongs to.
  */
 static bool
-next(BookingTask *task, const BookingHttpResponse *response,
-	 BookingHttpRequest *request)
+judge(BookingTask *task, const BookingHttpResponse *response,
+	  BookingHttpRequest *request)
 {
 	memset(request, 0, sizeof(*request));
 	switch ((BookingGraphStep) task->step)
@@ -195,6 +213,8 @@ next(BookingTask *task, const BookingHttpResponse *response,
 		case BOOKING_GRAPH_CHECK_CALENDAR:
 		case BOOKING_GRAPH_CHECK_LIST:
 			return booking_graph_checked(task, response, request);
+		case BOOKING_GRAPH_CONFERENCE:
+			return booking_graph_conference_got(task, response);
 	}
 	return false;
 }

@@ -9,6 +9,7 @@
  * graph_write.c	judges answers to create, update and delete
  * graph_locate.c	finds the event, and sees that it is on the calendar
  * graph_decide.c	decides by what was found
+ * graph_conference.c	tells where to take part in a conference
  * graph_check.c	examines account and calendar
  * graph_pull.c		lists what changed in a calendar
  * graph_fetch.c	looks at events that a listing says are gone
@@ -38,7 +39,8 @@ typedef enum BookingGraphStep
 	BOOKING_GRAPH_VIEW,			/* what is on the calendar at a time */
 	BOOKING_GRAPH_CALENDAR,		/* is the calendar still there? */
 	BOOKING_GRAPH_CHECK_CALENDAR,
-	BOOKING_GRAPH_CHECK_LIST
+	BOOKING_GRAPH_CHECK_LIST,
+	BOOKING_GRAPH_CONFERENCE		/* has it been made by now? */
 } BookingGraphStep;
 
 /* where a calendar is */
@@ -59,6 +61,8 @@ typedef struct BookingGraphState
 	BookingEvent previous;
 	bool		has_wanted;
 	bool		has_previous;
+	const char *link;			/* of the conference, NULL: not known */
+	bool		no_conference;	/* it could not be made */
 	const char *hint;			/* id of what is said to be in the way */
 
 	/* of a search */
@@ -192,6 +196,13 @@ extern bool booking_graph_decide(BookingTask *task,
 								 BookingHttpRequest *request);
 extern bool booking_graph_deleted(BookingTask *task,
 								  const BookingHttpResponse *response);
+
+/* graph_conference.c */
+extern void booking_graph_note_conference(BookingTask *task,
+										 const BookingGraphEvent *event);
+extern void booking_graph_tell_conference(BookingTask *task);
+extern bool booking_graph_conference_got(BookingTask *task,
+										const BookingHttpResponse *response);
 
 /* graph_check.c */
 extern bool booking_graph_check(BookingTask *task,

@@ -56,6 +56,7 @@ booking_graph_decide(BookingTask *task, const BookingHttpResponse *response,
 	if (event.event.canceled)
 		return booking_graph_deleted(task, response);
 	event.event.description = NULL;
+	booking_graph_note_conference(task, &event);
 	switch (task->job->kind)
 	{
 		case BOOKING_JOB_CREATE:
@@ -66,6 +67,7 @@ booking_graph_decide(BookingTask *task, const BookingHttpResponse *response,
 			return decide_cancel(task, &event.event, &found, request);
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			break;
 	}
 	return decide_lookup(task, &event.event, &found);
@@ -173,6 +175,7 @@ decide_lookup(BookingTask *task, const BookingEvent *event,
 		case BOOKING_JOB_CREATE:
 		case BOOKING_JOB_LOOKUP:
 		case BOOKING_JOB_CHECK:
+		case BOOKING_JOB_CONFERENCE:
 			if (booking_match_material(&state->wanted, event))
 				return booking_rest_settle(task, BOOKING_OUTCOME_EQUAL, NULL,
 										   found);

@@ -131,7 +131,8 @@ stored(BookingTask *task, const BookingHttpResponse *response,
 	state->id = found.href = event.id;
 	found.etag = booking_rest_etag(event.etag);
 	(void) booking_rest_settle(task, BOOKING_OUTCOME_DONE, NULL, &found);
-	if (!state->wanted.conference || event.has_link)
+	booking_graph_note_conference(task, &event);
+	if (!state->wanted.conference || event.link != NULL)
 		return false;
 	state->rest.doubt = task->outcome;
 	state->rest.doubt.problem = event.event.conference ? "conference_pending" :
@@ -188,7 +189,8 @@ booking_graph_polled(BookingTask *task, const BookingHttpResponse *response)
 		!booking_match_material(&state->wanted, &event.event))
 		return booking_rest_finish(task, outcome);
 	outcome->etag = booking_rest_etag(event.etag);
-	if (event.has_link)
+	booking_graph_note_conference(task, &event);
+	if (event.link != NULL)
 		outcome->problem = outcome->message = NULL;
 	return booking_rest_finish(task, outcome);
 }

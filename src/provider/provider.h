@@ -28,7 +28,8 @@ typedef enum BookingJobKind
 	BOOKING_JOB_UPDATE,
 	BOOKING_JOB_CANCEL,
 	BOOKING_JOB_LOOKUP,			/* what became of an uncertain write? */
-	BOOKING_JOB_CHECK			/* account and calendar: does it all work? */
+	BOOKING_JOB_CHECK,			/* account and calendar: does it all work? */
+	BOOKING_JOB_CONFERENCE		/* has the event's conference been made? */
 } BookingJobKind;
 
 typedef enum BookingOutcomeKind
@@ -52,6 +53,8 @@ typedef struct BookingOutcome
 	BookingOutcomeKind kind;
 	const char *href;			/* where the event is, NULL unchanged */
 	const char *etag;			/* NULL: not known */
+	const char *conference;		/* where to take part; NULL: nothing new is
+								 * known, or nowhere */
 	int64		retry_after;	/* seconds, -1 unless the provider said */
 	const char *problem;		/* code, such as precondition_failed; NULL if none */
 	const char *message;		/* capped, without secrets; NULL if none */

@@ -21,6 +21,9 @@
 /* longer ones are no use: servers limit the length of headers */
 #define MAX_ETAG 1000
 
+/* longer links to conferences are none */
+#define MAX_LINK 2000
+
 /*
  * Set the outcomes in waiting as they are while no write took effect: a failed
  * read leaves the write undone, and an event that is not there was deleted by
@@ -66,7 +69,8 @@ booking_rest_is_complete(const BookingJob *job)
 		job->collection[0] == '\0' || job->event_id == NULL ||
 		job->event_id[0] == '\0')
 		return false;
-	if (kind != BOOKING_JOB_CANCEL && job->wanted == NULL)
+	if (kind != BOOKING_JOB_CANCEL && kind != BOOKING_JOB_CONFERENCE &&
+		job->wanted == NULL)
 		return false;
 	return job->body != NULL || (job->kind != BOOKING_JOB_CREATE &&
 								 job->kind != BOOKING_JOB_UPDATE);
@@ -232,6 +236,30 @@ booking_rest_settle(BookingTask *task, BookingOutcomeKind kind,
 		outcome->etag = booking_arena_copy(task->arena, found->etag,
 										   strlen(found->etag));
 	return false;
+}
+
+/*
+ * Say with an outcome what is known of the conference of an event that is there
+ * as it is wanted.
+ */
+void
+booking_rest_tell_conference(BookingTask *task, bool wanted, const char *link,
+							 bool failed)
+{
+	BookingOutcome *outcome = &task->outcome;
+
+	if (!wanted || (outcome->kind != BOOKING_OUTCOME_DONE &&
+					outcome->kind != BOOKING_OUTCOME_EQUAL))
+		return;
+	if (link != NULL && strlen(link) <= MAX_LINK)
+	{
+		outcome->conference = link;
+		outcome->problem = outcome->message = NULL;
+		return;
+	}
+	outcome->problem = failed ? "conference_failed" : "conference_pending";
+	outcome->message = booking_report_explain(task->arena, NULL, NULL,
+											  outcome->problem);
 }
 
 /*

@@ -55,6 +55,8 @@ extern bool booking_rest_finish(BookingTask *task,
 extern bool booking_rest_settle(BookingTask *task, BookingOutcomeKind kind,
 								const char *problem,
 								const BookingRestFound *found);
+extern void booking_rest_tell_conference(BookingTask *task, bool wanted,
+										 const char *link, bool failed);
 extern bool booking_rest_answered(const BookingHttpResponse *response,
 								  int status);
 extern char *booking_rest_segment(BookingArena *arena, const char *text);

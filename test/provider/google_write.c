@@ -18,7 +18,9 @@
 	"\"start\":{\"dateTime\":\"2030-01-05T11:00:00Z\"},\"end\":{\"dateTime\":\"2030-01-05T11:30:00Z\"}," \
 	"\"attendees\":[{\"email\":\"ann@example.org\"},{\"email\":\"bo@example.org\"}]," \
 	OURS_PRIVATE ",\"conferenceData\":{\"createRequest\":{\"requestId\":\"x\"," \
-	"\"status\":{\"statusCode\":\"" status "\"}}}}"
+	"\"status\":{\"statusCode\":\"" status "\"}}," \
+	"\"entryPoints\":[{\"entryPointType\":\"phone\",\"uri\":\"tel:+49\"}," \
+	"{\"entryPointType\":\"video\",\"uri\":\"https://meet.example.org/x\"}]}}"
 
 const Scenario google_create[] = {
 	{CREATE("200"),

@@ -204,11 +204,13 @@ render_outcome(const BookingOutcome *outcome, char *text, size_t size)
 {
 	size_t		len;
 
-	snprintf(text, size, "%s%s%s%s%s%s%s", kinds[outcome->kind],
+	snprintf(text, size, "%s%s%s%s%s%s%s%s%s", kinds[outcome->kind],
 			 outcome->problem ? " " : "",
 			 outcome->problem ? outcome->problem : "",
 			 outcome->href ? " href=" : "", outcome->href ? outcome->href : "",
-			 outcome->etag ? " etag=" : "", outcome->etag ? outcome->etag : "");
+			 outcome->etag ? " etag=" : "", outcome->etag ? outcome->etag : "",
+			 outcome->conference ? " conference=" : "",
+			 outcome->conference ? outcome->conference : "");
 	len = strlen(text);
 	if (outcome->retry_after >= 0)
 		snprintf(text + len, size - len, " retry=%lld",

@@ -78,6 +78,7 @@ class World:
         self.public_key = None              # [n, e] of a service account
         self.page_size = None               # fewer than asked for, if set
         self.dead_before = 0                # tokens of an earlier clock are dead
+        self.meet = 0                       # readings before a conference is there, or "failure"
         self.people = {}                    # address -> busy times, or the reason of an error
         self.serial = 0
 
@@ -282,12 +283,24 @@ class Api:
     def get(self, name, ident, query):
         self.check("get", query)
         event = self.find(name, ident)
-        result = view(event)
-        # the conference is made by the time somebody asks
-        status = event.get("conferenceData", {}).get("createRequest", {}).get("status")
-        if status and status["statusCode"] == "pending":
+        self.make_conference(event)
+        return 200, view(event)
+
+    def make_conference(self, event):
+        """A conference is made some time after it was asked for; its entry points
+        are there then, and not before (G-REF, ConferenceData.entryPoints)."""
+        data = event.get("conferenceData", {})
+        status = data.get("createRequest", {}).get("status")
+        if not status or status["statusCode"] != "pending":
+            return
+        if WORLD.meet == "failure":
+            status["statusCode"] = "failure"
+        elif event.setdefault("_readings", 0) < WORLD.meet:
+            event["_readings"] += 1
+        else:
             status["statusCode"] = "success"
-        return 200, result
+            data["entryPoints"] = [{"entryPointType": "video",
+                                    "uri": "https://meet.example.org/" + event["id"]}]
 
     def listing(self, name, query):
         self.check("list", query)

@@ -70,6 +70,7 @@ class World:
         self.mails = []
         self.repeat = "recognize"   # of a create: or the status of the refusal
         self.trash = True           # a deleted event can still be read
+        self.meet = 0               # readings before a meeting is there, or "failure"
         self.people = {}            # address -> busy times, or the code of an error
         self.lag = 0                # searches that do not see what is new
         self.page_size = None
@@ -224,11 +225,17 @@ class Api:
             event[name] = {"dateTime": moment(event[name]["dateTime"]) + ".0000000", "timeZone": "UTC"}
         for attendee in event["attendees"]:
             attendee.setdefault("status", {"response": "none"})
-        if event["isOnlineMeeting"]:
-            event["onlineMeeting"] = {"joinUrl": "https://teams.example.org/" + event["id"]}
+        if event["isOnlineMeeting"] and WORLD.meet == "failure":
+            event["isOnlineMeeting"] = False
+        self.meeting(event)
         if "body" in event:
             event["body"] = {"contentType": "html", "content": "<html>%s</html>" % event["body"]["content"]}
         event["lastModifiedDateTime"] = "2030-01-01T00:%02d:%02dZ" % (WORLD.clock // 60 % 60, WORLD.clock % 60)
+
+    def meeting(self, event):
+        """An online meeting is made by now, or not yet."""
+        if event["isOnlineMeeting"] and WORLD.meet != "failure" and event.get("_readings", 0) >= WORLD.meet:
+            event["onlineMeeting"] = {"joinUrl": "https://teams.example.org/" + event["id"]}
 
     def find(self, ident):
         """An event by its id, or an occurrence by its own.  One that was deleted
@@ -291,7 +298,13 @@ class Api:
 
     def get(self, ident, query):
         self.check("event", query)
-        return 200, show(self.find(ident), query)
+        event = self.find(ident)
+        answer = show(event, query)
+        # a meeting may be made after the event (resources/event, onlineMeeting)
+        if event.get("isOnlineMeeting") and not event.get("onlineMeeting"):
+            event["_readings"] = event.get("_readings", 0) + 1
+            self.meeting(event)
+        return 200, answer
 
     def search(self, calendar, query):
         """Over the whole mailbox; the value without case, the name with it

@@ -139,7 +139,7 @@ foreach (kinds())
 	claim('busy', '10:30', '11:30', [qw(busy@x free@x)]);
 	reaches('busy', 'needs_proposal not_attempted create dropped calendar_changed',
 		'busy: not written');
-	like(detail('busy'), qr/^calendar_changed busy\@x 2030-05-01T10:00:00/, "$kind: and says who is");
+	like(detail('busy'), qr/^calendar_changed busy\@x 2030-05-01T10:00:00\+00:00/, "$kind: and says who is");
 	is(units('busy'), 0, "$kind: the units are free");
 
 	# whoever proposes it again has been told; what is new then is news again

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * errand.c
+ *	  requests of accounts that carry out no operation and read no calendar
+ *
+ *	lease	in a transaction: what is due is taken in hand
+ *	start	no transaction: the first request of each goes out
+ *	record	in a transaction: what came of it
+ *
+ * What is in hand is in memory only, and repeating it is harmless: if the worker
+ * dies its row is due as it was.
+ *
+ * IDENTIFICATION
+ *	  booking/src/controller/errand.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "controller/conference.h"
+#include "controller/credential.h"
+#include "controller/errand.h"
+#include "controller/limits.h"
+#include "controller/signin.h"
+#include "store/account.h"
+
+#define ARENA_LIMIT (4 * 1024 * 1024)
+
+/* errands in hand at one time */
+#define ERRAND_LIMIT 16
+
+/* longest that an account is left alone because of one */
+#define HOLD_OFF_LAST_SECS 3600
+
+static void on_answer(void *arg, const BookingHttpResponse *response);
+static void finish(BookingErrand *errand);
+static void record_item(BookingCall *call, void *arg);
+static void free_errand(BookingErrand *errand);
+
+static BookingHttpEngine *http_engine = NULL;
+static dlist_head errands;
+static int	nerrands = 0;
+
+/*
+ * Begin with nothing in hand.
+ */
+void
+booking_errand_init(BookingHttpEngine *engine)
+{
+	http_engine = engine;
+	dlist_init(&errands);
+	nerrands = 0;
+}
+
+/*
+ * How many more may be taken in hand.
+ */
+int
+booking_errand_room(void)
+{
+	return ERRAND_LIMIT - nerrands;
+}
+
+/*
+ * Rows that errands of a kind are about.
+ */
+ArrayType *
+booking_errand_ids(const BookingErrandKind *kind)
+{
+	int64	   *ids = palloc_array(int64, nerrands + 1);
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &errands)
+	{
+		BookingErrand *errand = dlist_container(BookingErrand, node, iter.cur);
+
+		if (errand->kind == kind)
+			ids[count++] = errand->id;
+	}
+	return booking_record_make_int8_array(ids, count);
+}
+
+/*
+ * Take an errand in hand, of the size that its kind wants.  NULL while the
+ * account takes no more or waits for a token; then it is to be tried again, as
+ * problem says by being NULL.  Else problem says why no request can be made.
+ */
+BookingErrand *
+booking_errand_make(BookingCall *call, const BookingErrandKind *kind, int64 id,
+					size_t size, const BookingErrandAccount *account,
+					const char **problem)
+{
+	const char *key = psprintf("%s\n%s", account->tenant, account->account);
+	BookingSigninAccount signin = {
+		booking_provider_find(account->provider),
+		cstring_to_text(account->tenant), cstring_to_text(account->account),
+		account->secret, account->sealed, account->writes
+	};
+	BookingSigninState state;
+	BookingArena *arena;
+	BookingErrand *errand;
+
+	*problem = NULL;
+	if (booking_load_full(key))
+		return NULL;
+	arena = booking_arena_create(ARENA_LIMIT);
+	errand = arena == NULL ? NULL : booking_arena_alloc(arena, size);
+	if (errand == NULL)
+	{
+		booking_arena_free(arena);
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	}
+	errand->kind = kind;
+	errand->id = id;
+	errand->arena = arena;
+	errand->provider = signin.provider;
+	errand->tenant = booking_errand_copy(errand, account->tenant);
+	errand->account = booking_errand_copy(errand, account->account);
+	dlist_push_tail(&errands, &errand->node);
+	nerrands++;
+
+	/* if this fails, the errand goes with the transaction */
+	state = booking_signin_fill(call, &signin, arena, &errand->auth, problem);
+	if (state == BOOKING_SIGNIN_READY)
+	{
+		errand->load = booking_load_take(key, signin.provider->max_in_flight);
+		return errand;
+	}
+	free_errand(errand);
+	if (state == BOOKING_SIGNIN_UNUSABLE && *problem == NULL)
+		*problem = "no_credential";
+	return NULL;
+}
+
+/*
+ * A copy of a string that lives as long as an errand, NULL for NULL.
+ */
+const char *
+booking_errand_copy(BookingErrand *errand, const char *string)
+{
+	return string == NULL ? NULL :
+		booking_arena_copy(errand->arena, string, strlen(string));
+}
+
+/*
+ * A credential was refused.  Returns whether the errand is to be tried again,
+ * with another token; else the account is parked.
+ */
+bool
+booking_errand_refused(BookingCall *call, BookingErrand *errand)
+{
+	text	   *tenant = cstring_to_text(errand->tenant);
+	text	   *account = cstring_to_text(errand->account);
+
+	if (booking_signin_renew(tenant, account, &errand->auth))
+		return true;
+	booking_store_account_park(tenant, account,
+							   cstring_to_text("credentials refused"), call->now);
+	return false;
+}
+
+/*
+ * A credential was accepted.
+ */
+void
+booking_errand_accepted(BookingErrand *errand)
+{
+	booking_signin_accept(cstring_to_text(errand->tenant),
+						  cstring_to_text(errand->account), &errand->auth);
+}
+
+/*
+ * The provider asked to leave the account alone for some seconds.
+ */
+void
+booking_errand_hold_off(BookingCall *call, BookingErrand *errand, int64 seconds)
+{
+	if (seconds <= 0)
+		return;
+	booking_store_account_block(cstring_to_text(errand->tenant),
+								cstring_to_text(errand->account),
+								booking_call_hold_clock() +
+								Min(seconds, HOLD_OFF_LAST_SECS) * USECS_PER_SEC,
+								cstring_to_text("the provider asked to wait"),
+								call->now);
+}
+
+/*
+ * Take in hand what is due, within the caller's transaction.  If that fails,
+ * booking_errand_forget() must follow.
+ */
+void
+booking_errand_lease(BookingCall *call)
+{
+	booking_conference_lease(call);
+}
+
+/*
+ * When something is due that is not in hand; false if nothing is.
+ */
+bool
+booking_errand_next_due(TimestampTz *next_at)
+{
+	return booking_conference_next_due(next_at);
+}
+
+/*
+ * The transaction committed: send the first request of each.
+ */
+void
+booking_errand_start(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &errands)
+	{
+		BookingErrand *errand = dlist_container(BookingErrand, node, iter.cur);
+
+		if (errand->started)
+			continue;
+		errand->started = true;
+		if (errand->request.method == NULL)
+			finish(errand);
+		else
+			booking_http_start(http_engine, &errand->request, &errand->auth,
+							   booking_http_limits(), errand->arena, on_answer,
+							   errand);
+	}
+}
+
+/*
+ * The transaction failed: nothing of it happened.
+ */
+void
+booking_errand_forget(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &errands)
+	{
+		BookingErrand *errand = dlist_container(BookingErrand, node, iter.cur);
+
+		errand->recorded = false;
+		if (!errand->started)
+			free_errand(errand);
+	}
+}
+
+/*
+ * An answer came.  Called by the HTTP engine; no transaction, and nothing here
+ * throws.
+ */
+static void
+on_answer(void *arg, const BookingHttpResponse *response)
+{
+	BookingErrand *errand = arg;
+
+	if (errand->kind->next(errand, response))
+		booking_http_start(http_engine, &errand->request, &errand->auth,
+						   booking_http_limits(), errand->arena, on_answer, errand);
+	else
+		finish(errand);
+}
+
+/*
+ * What came of an errand is known.
+ */
+static void
+finish(BookingErrand *errand)
+{
+	errand->finished = true;
+	booking_load_release(errand->load);
+	errand->load = NULL;
+}
+
+/*
+ * Is there something to record?
+ */
+bool
+booking_errand_finished(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &errands)
+	{
+		if (dlist_container(BookingErrand, node, iter.cur)->finished)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Record what came of errands, within the caller's transaction, each by itself.
+ * What cannot be recorded is let go of: its row is due as it was.
+ */
+void
+booking_errand_record(BookingCall *call)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &errands)
+	{
+		BookingErrand *errand = dlist_container(BookingErrand, node, iter.cur);
+		ErrorData  *error;
+
+		if (!errand->finished)
+			continue;
+		error = booking_session_item(call, record_item, errand);
+		if (error == NULL)
+			continue;
+		errand->recorded = true;
+		ereport(LOG,
+				(errmsg("booking: what a provider told could not be recorded: %s",
+						error->message)));
+	}
+}
+
+/*
+ * Record one, in a subtransaction.
+ */
+static void
+record_item(BookingCall *call, void *arg)
+{
+	BookingErrand *errand = arg;
+
+	errand->recorded = errand->kind->record(call, errand);
+}
+
+/*
+ * The transaction of booking_errand_record() committed: let go of what it
+ * recorded.
+ */
+void
+booking_errand_recorded(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &errands)
+	{
+		BookingErrand *errand = dlist_container(BookingErrand, node, iter.cur);
+
+		if (errand->recorded)
+			free_errand(errand);
+	}
+}
+
+/*
+ * Let go of an errand; its credential is wiped.
+ */
+static void
+free_errand(BookingErrand *errand)
+{
+	booking_load_release(errand->load);
+	booking_auth_wipe(&errand->auth);
+	dlist_delete(&errand->node);
+	nerrands--;
+	booking_arena_free(errand->arena);
+}
