@@ -464,3 +464,62 @@ COMMENT ON COLUMN booking.conference.link IS 'where to take part';
 COMMENT ON COLUMN booking.conference.problem IS 'why it is not made';
 
 SELECT pg_catalog.pg_extension_config_dump('booking.conference', '');
+
+/* ------------------------------------------------------------------------
+ * Channels by which providers tell that a calendar has changed
+ * ------------------------------------------------------------------------ */
+
+CREATE SEQUENCE booking.channel_id_seq;
+CREATE TABLE booking.channel (
+	channel_id	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.channel_id_seq'),
+	calendar_id	bigint NOT NULL,
+	next_at		timestamptz NOT NULL,
+	renew_at	timestamptz,
+	ends_at		timestamptz,
+	changed_at	timestamptz NOT NULL,
+	tries		integer NOT NULL DEFAULT 0,
+	sealed		boolean NOT NULL DEFAULT false,
+	tenant		text COLLATE "C" NOT NULL,
+	account		text COLLATE "C" NOT NULL,
+	state		text COLLATE "C" NOT NULL,
+	push_url	text NOT NULL,
+	channel		text COLLATE "C",
+	remote		text,
+	secret		bytea,
+	problem		text,
+	CONSTRAINT channel_pkey PRIMARY KEY (channel_id),
+	CONSTRAINT channel_state_check CHECK (state IN ('opening', 'open', 'closing'))
+);
+ALTER SEQUENCE booking.channel_id_seq OWNED BY booking.channel.channel_id;
+CREATE UNIQUE INDEX channel_channel_idx ON booking.channel (channel);
+CREATE INDEX channel_calendar_idx ON booking.channel (calendar_id);
+COMMENT ON TABLE booking.channel IS 'channels of calendars; write-only, and never dumped: another database has its own';
+COMMENT ON COLUMN booking.channel.channel_id IS 'order in which they were wished';
+COMMENT ON COLUMN booking.channel.calendar_id IS 'calendar whose changes are told';
+COMMENT ON COLUMN booking.channel.next_at IS 'when something is to be done about it';
+COMMENT ON COLUMN booking.channel.renew_at IS 'when it is renewed, or the next one opened';
+COMMENT ON COLUMN booking.channel.ends_at IS 'when it ends, by the provider';
+COMMENT ON COLUMN booking.channel.changed_at IS 'when the row last changed';
+COMMENT ON COLUMN booking.channel.tries IS 'tries that failed since the last one that did not';
+COMMENT ON COLUMN booking.channel.sealed IS 'the secret is encrypted with the key of booking.secret_key_file';
+COMMENT ON COLUMN booking.channel.tenant IS 'tenant of the account';
+COMMENT ON COLUMN booking.channel.account IS 'account that it was opened through';
+COMMENT ON COLUMN booking.channel.state IS 'opening, open or closing';
+COMMENT ON COLUMN booking.channel.push_url IS 'booking.push_url when it was wished';
+COMMENT ON COLUMN booking.channel.channel IS 'our name for it, the last part of the URL that is told to the provider';
+COMMENT ON COLUMN booking.channel.remote IS 'the provider''s name for it';
+COMMENT ON COLUMN booking.channel.secret IS 'what comes with every delivery, sealed or plain';
+COMMENT ON COLUMN booking.channel.problem IS 'why the last try failed';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.channel', 'WHERE false');
+SELECT pg_catalog.pg_extension_config_dump('booking.channel_id_seq', '');
+
+CREATE FUNCTION @extschema@.booking_channel_deliver(
+	channel text, secret text, event text DEFAULT NULL)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'booking_channel_deliver'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_channel_deliver(text, text, text) IS
+	'take what a provider delivered to a channel; false if it is not the channel''s secret';
+REVOKE ALL ON FUNCTION @extschema@.booking_channel_deliver(text, text, text) FROM PUBLIC;

@@ -40,6 +40,7 @@ char	   *booking_ca_file = NULL;
 char	   *booking_secret_key_file = NULL;
 char	   *booking_credential_directory = NULL;
 char	   *booking_arm_key = NULL;
+char	   *booking_push_url = NULL;
 
 static bool dump_secrets = false;
 
@@ -146,6 +147,9 @@ define_worker_settings(void)
 static void
 define_sync_settings(void)
 {
+	define_string("booking.push_url",
+				  "URL, of a receiver of ours, where providers tell of changes in calendars; none where they are not to.",
+				  &booking_push_url, GUC_SUPERUSER_ONLY);
 	define_integer("booking.sync_interval",
 				   "Time between two readings of a calendar; 0 reads only when asked.",
 				   &booking_sync_interval, 300, 0, 7 * 86400, GUC_UNIT_S);

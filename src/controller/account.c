@@ -381,6 +381,7 @@ check_settings(Jsonb *settings)
 	};
 	static const char *const blocks[] = {"all", "one", "none"};
 	static const char *const asked[] = {"none", "attendees"};
+	static const char *const push[] = {"on", "off"};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	value;
@@ -395,6 +396,8 @@ check_settings(Jsonb *settings)
 			   "Give \"all\" (an event takes all units of its resource), \"one\" or \"none\".");
 	check_word(settings, "free_busy", asked, lengthof(asked),
 			   "Give \"attendees\" (the provider is asked about those without a calendar here) or \"none\".");
+	check_word(settings, "push", push, lengthof(push),
+			   "Give \"on\" (changes are told to booking.push_url, where it is set) or \"off\".");
 	iterator = JsonbIteratorInit(&settings->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
 	{

@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "controller/channel.h"
 #include "controller/conference.h"
 #include "controller/credential.h"
 #include "controller/errand.h"
@@ -199,6 +200,7 @@ void
 booking_errand_lease(BookingCall *call)
 {
 	booking_conference_lease(call);
+	booking_channel_lease(call);
 }
 
 /*
@@ -207,7 +209,14 @@ booking_errand_lease(BookingCall *call)
 bool
 booking_errand_next_due(TimestampTz *next_at)
 {
-	return booking_conference_next_due(next_at);
+	TimestampTz conference_at;
+	TimestampTz channel_at;
+	bool		conference = booking_conference_next_due(&conference_at);
+	bool		channel = booking_channel_next_due(&channel_at);
+
+	*next_at = conference && (!channel || conference_at < channel_at) ?
+		conference_at : channel_at;
+	return conference || channel;
 }
 
 /*

@@ -76,7 +76,9 @@ const BookingProvider booking_provider_caldav = {
 	.pull_abandon = booking_caldav_pull_abandon,
 	.read_object = read_object,
 	.busy_start = booking_report_busy_start,
-	.busy_next = booking_report_busy_next
+	.busy_next = booking_report_busy_next,
+	.channel_start = booking_report_channel_start,
+	.channel_judge = booking_report_channel_judge
 };
 
 /*

@@ -79,7 +79,10 @@ const BookingProvider booking_provider_google = {
 	.pull_abandon = booking_google_pull_abandon,
 	.read_object = booking_google_object_read,
 	.busy_start = booking_google_busy_start,
-	.busy_next = booking_google_busy_next
+	.busy_next = booking_google_busy_next,
+	.pushes = true,
+	.channel_start = booking_google_channel_start,
+	.channel_judge = booking_google_channel_judge
 };
 
 /* reasons that ask to wait (G-ERR; the last two: G-QUOTA and public clients) */

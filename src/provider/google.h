@@ -11,6 +11,7 @@
  * google_check.c	examines account and calendar
  * google_pull.c	lists what changed in a calendar
  * google_series.c	fetches the instances of series
+ * google_channel.c	is told at once of changes
  * google_busy.c	asks when calendars are busy
  *
  * IDENTIFICATION
@@ -170,5 +171,11 @@ extern void booking_google_busy_start(BookingBusy *busy,
 extern bool booking_google_busy_next(BookingBusy *busy,
 									 const BookingHttpResponse *response,
 									 BookingHttpRequest *request);
+
+/* google_channel.c */
+extern void booking_google_channel_start(BookingChannelTask *task,
+									   BookingHttpRequest *request);
+extern void booking_google_channel_judge(BookingChannelTask *task,
+									   const BookingHttpResponse *response);
 
 #endif							/* BOOKING_GOOGLE_H */

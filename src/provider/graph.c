@@ -84,7 +84,11 @@ const BookingProvider booking_provider_graph = {
 	.pull_abandon = booking_graph_pull_abandon,
 	.read_object = booking_graph_object_read,
 	.busy_start = booking_graph_busy_start,
-	.busy_next = booking_graph_busy_next
+	.busy_next = booking_graph_busy_next,
+	.pushes = true,
+	.renews_channels = true,
+	.channel_start = booking_graph_channel_start,
+	.channel_judge = booking_graph_channel_judge
 };
 
 /*

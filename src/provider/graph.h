@@ -13,6 +13,7 @@
  * graph_check.c	examines account and calendar
  * graph_pull.c		lists what changed in a calendar
  * graph_fetch.c	looks at events that a listing says are gone
+ * graph_channel.c	is told at once of changes
  * graph_busy.c		asks when people are busy
  *
  * IDENTIFICATION
@@ -246,5 +247,11 @@ extern void booking_graph_busy_start(BookingBusy *busy,
 extern bool booking_graph_busy_next(BookingBusy *busy,
 									const BookingHttpResponse *response,
 									BookingHttpRequest *request);
+
+/* graph_channel.c */
+extern void booking_graph_channel_start(BookingChannelTask *task,
+									   BookingHttpRequest *request);
+extern void booking_graph_channel_judge(BookingChannelTask *task,
+									   const BookingHttpResponse *response);
 
 #endif							/* BOOKING_GRAPH_H */

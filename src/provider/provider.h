@@ -224,6 +224,50 @@ typedef struct BookingBusy
 	int			status;			/* HTTP status it follows from, 0 none */
 } BookingBusy;
 
+/*
+ * Being told at once that a calendar has changed.  What is told is nothing but a
+ * reason to read it.
+ */
+typedef enum BookingChannelWish
+{
+	BOOKING_CHANNEL_OPEN,
+	BOOKING_CHANNEL_RENEW,		/* where renews_channels says that it can be */
+	BOOKING_CHANNEL_CLOSE
+} BookingChannelWish;
+
+typedef struct BookingChannelJob
+{
+	BookingChannelWish wish;
+	const char *base_url;		/* of the account; never leave this origin */
+	const char *collection;		/* path or URL of the calendar */
+	const char *push_url;		/* where to be told, and of troubles, too */
+	const char *channel;		/* our name for it, hexadecimal digits */
+	const char *secret;			/* which comes with whatever is told */
+	const char *remote;			/* the provider's name for it; NULL to open */
+	int64		until;			/* when it may end */
+} BookingChannelJob;
+
+typedef enum BookingChannelKind
+{
+	BOOKING_CHANNEL_MADE,		/* it is open; remote, until */
+	BOOKING_CHANNEL_GONE,		/* it is not, or not any more */
+	BOOKING_CHANNEL_REFUSED,	/* and will be for a long while */
+	BOOKING_CHANNEL_AUTH,		/* credentials refused: park the account */
+	BOOKING_CHANNEL_LATER		/* not known what came of it: try again */
+} BookingChannelKind;
+
+typedef struct BookingChannelTask
+{
+	const BookingChannelJob *job;
+	BookingArena *arena;		/* of the request and what is told */
+	BookingChannelKind kind;	/* valid when no request follows */
+	const char *remote;
+	int64		until;			/* when it ends, by the provider; 0: not told */
+	int64		retry_after;	/* seconds, -1 unless the provider said */
+	const char *problem;		/* code; NULL if none */
+	int			status;			/* HTTP status it follows from, 0 none */
+} BookingChannelTask;
+
 typedef struct BookingProvider
 {
 	const char *name;			/* as in booking_account_put */
@@ -237,6 +281,8 @@ typedef struct BookingProvider
 	bool		create_is_idempotent;	/* same id again makes no second event */
 	bool		absence_is_proof;	/* lookup ABSENT allows sending again */
 	bool		writes_in_series;	/* one write of a calendar at a time */
+	bool		pushes;			/* tells at once of changes, if it is wished */
+	bool		renews_channels;	/* else a new one is opened in time */
 	int			max_in_flight;	/* requests of one account at a time */
 
 	/*
@@ -294,6 +340,16 @@ typedef struct BookingProvider
 	bool		(*busy_next) (BookingBusy *busy,
 							  const BookingHttpResponse *response,
 							  BookingHttpRequest *request);
+
+	/*
+	 * Open, renew or close a channel: one request, and what its answer means.
+	 * Where pushes is false there is no request, and the kind is
+	 * BOOKING_CHANNEL_REFUSED.
+	 */
+	void		(*channel_start) (BookingChannelTask *task,
+								  BookingHttpRequest *request);
+	void		(*channel_judge) (BookingChannelTask *task,
+								  const BookingHttpResponse *response);
 } BookingProvider;
 
 extern const BookingProvider booking_provider_caldav;

@@ -283,3 +283,41 @@ booking_report_busy_next(BookingBusy *busy,
 	booking_report_busy_start(busy, request);
 	return false;
 }
+
+/*
+ * End a task about a channel; without a problem it is named after the answer.
+ */
+void
+booking_report_channel_end(BookingChannelTask *task, BookingChannelKind kind,
+						   const char *problem,
+						   const BookingHttpResponse *response)
+{
+	task->kind = kind;
+	task->retry_after = response == NULL ? -1 : response->retry_after;
+	task->status = response == NULL ? 0 : response->status;
+	task->problem = NULL;
+	if (kind != BOOKING_CHANNEL_MADE)
+		task->problem = problem != NULL || response == NULL ? problem :
+			booking_report_problem(task->arena, response);
+}
+
+/*
+ * There are no channels.
+ */
+void
+booking_report_channel_start(BookingChannelTask *task,
+							 BookingHttpRequest *request)
+{
+	memset(request, 0, sizeof(*request));
+	booking_report_channel_end(task, BOOKING_CHANNEL_REFUSED, "no_channels", NULL);
+}
+
+/*
+ * Nor is there an answer.
+ */
+void
+booking_report_channel_judge(BookingChannelTask *task,
+							 const BookingHttpResponse *response)
+{
+	booking_report_channel_end(task, BOOKING_CHANNEL_REFUSED, "no_channels", NULL);
+}

@@ -36,6 +36,16 @@ extern void booking_report_end(BookingTask *task, BookingOutcomeKind kind,
 extern void booking_report_find(BookingTask *task, const char *subject,
 								bool ok, const char *text);
 
+/* channel_start and channel_judge of adapters that have no channels */
+extern void booking_report_channel_start(BookingChannelTask *task,
+										 BookingHttpRequest *request);
+extern void booking_report_channel_judge(BookingChannelTask *task,
+										 const BookingHttpResponse *response);
+extern void booking_report_channel_end(BookingChannelTask *task,
+									   BookingChannelKind kind,
+									   const char *problem,
+									   const BookingHttpResponse *response);
+
 /* busy_start and busy_next of adapters that have no such question */
 extern void booking_report_busy_start(BookingBusy *busy,
 									  BookingHttpRequest *request);

@@ -78,6 +78,7 @@ class World:
         self.public_key = None              # [n, e] of a service account
         self.page_size = None               # fewer than asked for, if set
         self.dead_before = 0                # tokens of an earlier clock are dead
+        self.channels = {}                  # id -> what was asked for, with its resource
         self.meet = 0                       # readings before a conference is there, or "failure"
         self.people = {}                    # address -> busy times, or the reason of an error
         self.serial = 0
@@ -334,6 +335,29 @@ class Api:
         result.update(kind="calendar#events", accessRole="owner")
         return 200, select(result, query.get("fields"))
 
+    def watch(self, name, body):
+        """A channel: an id of the client, used once; the time it ends is in
+        milliseconds, as text (developers.google.com/calendar/v3/push)."""
+        self.calendar(name)
+        if set(body) != {"id", "type", "address", "token", "expiration"} or body["type"] != "web_hook" or \
+                not re.fullmatch(r"[A-Za-z0-9\-_+/=]{1,64}", body["id"]):
+            self.complain("watch: %s" % sorted(body))
+        if body["id"] in WORLD.channels:
+            raise Refusal(400, "channelIdNotUnique")
+        WORLD.serial += 1
+        WORLD.channels[body["id"]] = dict(body, calendar=name, resource="res%d" % WORLD.serial, open=True)
+        return 200, {"kind": "api#channel", "id": body["id"], "resourceId": "res%d" % WORLD.serial,
+                     "resourceUri": "x", "token": body["token"], "expiration": body["expiration"]}
+
+    def stop(self, body):
+        channel = WORLD.channels.get(body.get("id"))
+        if set(body) != {"id", "resourceId"}:
+            self.complain("stop: %s" % sorted(body))
+        if not channel or not channel["open"] or channel["resource"] != body["resourceId"]:
+            raise Refusal(404, "notFound")
+        channel["open"] = False
+        return 204, None
+
     def free_busy(self, body):
         """When people are busy.  What goes wrong with one of them is told inside
         the 200 (G-REF, FreeBusyCalendar.errors), also of those nobody knows."""
@@ -457,7 +481,7 @@ class Handler(BaseHTTPRequestHandler):
         if parts.path == "/token":
             return self.token(raw)
         calendar = parts.path.split("/")[2:3] if self.command != "GET" else None
-        if not calendar:
+        if not calendar or parts.path.endswith(("/watch", "/stop")):
             return self.api(parts, query, raw)
         with WRITING_LOCK:
             WRITING[calendar[0]] = WRITING.get(calendar[0], 0) + 1
@@ -532,6 +556,8 @@ class Handler(BaseHTTPRequestHandler):
             segments = [unquote(s) for s in parts.path.split("/")[1:]]
             if segments[0] == "users":
                 return 200, {"items": [{"id": c, "accessRole": "owner"} for c in WORLD.calendars]}
+            if segments == ["channels", "stop"]:
+                return Api(self).stop(json.loads(raw))
             if segments == ["freeBusy"]:
                 return Api(self).free_busy(json.loads(raw))
             if segments[0] != "calendars":
@@ -543,6 +569,8 @@ class Handler(BaseHTTPRequestHandler):
                     api.complain("a body that is not said to be JSON")
                 body = json.loads(raw)
             rest = segments[2:]
+            if rest == ["events", "watch"]:
+                return api.watch(segments[1], body)
             if not rest:
                 api.calendar(segments[1])
                 return 200, {"id": segments[1]}
@@ -643,7 +671,7 @@ def control(what, value):
                 "organizer": {"email": "somebody@example.org"}})
             merge(event, value["set"])
         calendar[value["id"]].update(etag=etag(), _changed=WORLD.clock)
-    return {"requests": WORLD.requests, "complaints": WORLD.complaints,
+    return {"channels": WORLD.channels, "requests": WORLD.requests, "complaints": WORLD.complaints,
             "token_calls": WORLD.token_calls, "refresh": sorted(WORLD.refresh),
             "calendars": {name: {i: dict(e) for i, e in calendar.items()}
                           for name, calendar in WORLD.calendars.items()}}

@@ -70,6 +70,7 @@ class World:
         self.mails = []
         self.repeat = "recognize"   # of a create: or the status of the refusal
         self.trash = True           # a deleted event can still be read
+        self.channels = {}          # id -> subscription
         self.meet = 0               # readings before a meeting is there, or "failure"
         self.people = {}            # address -> busy times, or the code of an error
         self.lag = 0                # searches that do not see what is new
@@ -326,6 +327,28 @@ class Api:
                     found.append(show(event, query))
         return 200, self.page(query, found)
 
+    def subscription(self, method, ident, body):
+        """Subscriptions (api/subscription-post-subscriptions, -update, -delete).
+        More than 4230 minutes are refused (resources/subscription)."""
+        ends = body and body.get("expirationDateTime")
+        if method == "POST":
+            if set(body) != {"changeType", "notificationUrl", "lifecycleNotificationUrl", "resource",
+                             "clientState", "expirationDateTime"} or len(body["clientState"]) > 128:
+                complain("a subscription with %s" % sorted(body))
+            WORLD.serial += 1
+            ident = "sub-%d" % WORLD.serial
+            WORLD.channels[ident] = dict(body, id=ident, open=True)
+            return 201, {"id": ident, "expirationDateTime": ends, "resource": body["resource"]}
+        if ident not in WORLD.channels or not WORLD.channels[ident]["open"]:
+            raise Refusal(404, "ResourceNotFound")
+        if method == "DELETE":
+            WORLD.channels[ident]["open"] = False
+            return 204, None
+        if set(body) != {"expirationDateTime"}:
+            complain("a renewal with %s" % sorted(body))
+        WORLD.channels[ident].update(body)
+        return 200, {"id": ident, "expirationDateTime": ends}
+
     def schedule(self, body):
         """When people are busy (api/calendar-getschedule).  What goes wrong with
         one of them is told inside the 200 (resources/scheduleinformation)."""
@@ -533,6 +556,9 @@ class Handler(BaseHTTPRequestHandler):
             segments = [unquote(s) for s in parts.path.split("/")[1:]]
             if segments[:1] != ["v1.0"]:
                 raise Refusal(404, "BadRequest")
+            if segments[1:2] == ["subscriptions"]:
+                return Api(self, None).subscription(self.command, (segments[2:] or [None])[0],
+                                                    json.loads(raw) if raw else None)
             if segments[1:2] == ["me"]:
                 # a token of an app has no user (auth-v2-service)
                 return self.route(Api(self, "me"), segments[2:], query, raw)
@@ -663,7 +689,7 @@ def control(what, value):
             setattr(WORLD, key, setting)
     elif what == "edit":
         edit(value)
-    return {"requests": WORLD.requests, "complaints": WORLD.complaints, "mails": WORLD.mails,
+    return {"channels": WORLD.channels, "requests": WORLD.requests, "complaints": WORLD.complaints, "mails": WORLD.mails,
             "token_calls": WORLD.token_calls,
             "calendars": {name: {i: e for i, e in WORLD.events.get(name.split("/")[0], {}).items()
                                  if e["_calendar"] == name.split("/")[1]}
