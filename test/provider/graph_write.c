@@ -20,6 +20,8 @@
 	"\"attendees\":[{\"emailAddress\":{\"address\":\"ann@example.org\"}}," \
 	"{\"emailAddress\":{\"address\":\"bo@example.org\"}}]," \
 	"\"isOnlineMeeting\":" online ",\"onlineMeeting\":" link "}"
+#define DONE_JOINED \
+	"DONE href=" EV1 " etag=W/\"e1\" conference=https://teams.microsoft.com/l/x status=201"
 #define JOIN "{\"joinUrl\":\"https://teams.microsoft.com/l/x\"}"
 #define DONE_E1 "DONE href=" EV1 " etag=W/\"e1\" status=201"
 
@@ -32,11 +34,11 @@ const Scenario graph_create[] = {
 	.outcome = "DONE href=" EV1 " etag=W/\"e1\" status=200"},
 	{CREATE("201 with an online meeting that is made"), .besides = CONFERENCE,
 		.turns = {{POST_NEW, JSON("201", MEETING("true", JOIN))}},
-	.outcome = "DONE href=" EV1 " etag=W/\"e1\" conference=https://teams.microsoft.com/l/x status=201"},
+	.outcome = DONE_JOINED},
 	{CREATE("201 with an online meeting that is made at the poll"), .besides = CONFERENCE,
 		.turns = {{POST_NEW, JSON("201", MEETING("true", "null"))}, {MGET, JSON("200",
 			MEETING("true", JOIN))}},
-	.outcome = "DONE href=" EV1 " etag=W/\"e1\" conference=https://teams.microsoft.com/l/x status=201"},
+	.outcome = DONE_JOINED},
 	{CREATE("201 with an online meeting that is not made yet: the booking does not wait"),
 		.besides = CONFERENCE,
 		.turns = {{POST_NEW, JSON("201", MEETING("true", "null"))}, {MGET, "lost time-out"}},
