@@ -175,9 +175,21 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 	BookingOwnedObjects owned;
 	Builder		builder = {round};
 	MemoryContext caller;
+	BookingPullItem *found = palloc_array(BookingPullItem, count + 1);
+	int			nfound = 0;
 
+	for (int i = 0; i < count; i++)
+	{
+		if (!items[i].removed)
+			found[nfound++] = items[i];
+	}
+
+	/* what is gone may be an event of ours, which is judged */
+	if (nfound < count)
+		booking_store_events_remove(round->calendar_id, round->round,
+									objects_of(items, count, true));
 	booking_store_events_delete(round->calendar_id,
-								objects_of(items, count, false), &owned);
+								objects_of(found, nfound, false), &owned);
 	/* if this fails, they go with the subtransaction */
 	builder.batch = AllocSetContextCreate(CurTransactionContext, "booking events",
 										  ALLOCSET_DEFAULT_SIZES);
@@ -185,9 +197,9 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 											"booking event value",
 											ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(builder.batch);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < nfound; i++)
 	{
-		builder.item = &items[i];
+		builder.item = &found[i];
 		add_item(&builder);
 	}
 	flush(&builder);
@@ -196,7 +208,7 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 	MemoryContextDelete(builder.batch);
 	booking_store_events_keep(round->calendar_id, &owned);
 	booking_store_overlaps_of_objects(round->calendar_id,
-									  objects_of(items, count, false), call->now);
+									  objects_of(found, nfound, false), call->now);
 }
 
 /*
@@ -221,8 +233,6 @@ add_item(Builder *builder)
 {
 	const BookingPullItem *item = builder->item;
 
-	if (item->removed)
-		return;
 	if (item->data == NULL)
 		add_stand_in(builder, false, item->problem);
 	else
