@@ -427,7 +427,7 @@ multiget(Text *text, Request *request, const Calendar *calendar)
 		{
 			const char *last = strrchr(name, '/');
 
-			add_made_up(&objects, calendar, last ? atol(last + 2) : -1);
+			add_made_up(&objects, calendar, last ? strtol(last + 2, NULL, 10) : -1);
 			continue;
 		}
 		add_from_folder(&objects, name);
@@ -455,7 +455,7 @@ token_of(const char *body)
 {
 	const char *token = strstr(body, "changes:");
 
-	return token ? atol(token + strlen("changes:")) : -1;
+	return token ? strtol(token + strlen("changes:"), NULL, 10) : -1;
 }
 
 /*
@@ -495,7 +495,7 @@ control(Text *text, const Request *request)
 static void
 execute(Text *text, Request *request)
 {
-	long		count = atol(request->path + 1);
+	long		count = strtol(request->path + 1, NULL, 10);
 	Calendar   *calendar = count > 0 ? find_calendar(count) : NULL;
 
 	if (strncmp(request->path, "/-/", 3) == 0)
@@ -677,7 +677,7 @@ main(int argc, char **argv)
 	char		junk[4096];
 
 	if (argc == 3 && strcmp(argv[1], "-d") == 0)
-		return dump(atol(argv[2]));
+		return dump(strtol(argv[2], NULL, 10));
 	folder = argc > 1 ? argv[1] : NULL;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	if (listener < 0 ||
