@@ -65,9 +65,8 @@ report()
 		creates are counted from the first lease to the last outcome, as
 		\`booking.attempt\` has them. 64 requests that take 100 ms each are 640 a second
 		at most. The program without database (\`test/bench/plain_puts.c\`) sends the very
-		same bodies through libcurl, 64 at a time, over connections that it keeps;
-		the worker makes a new one for each write, since on one that was used
-		before libcurl would send a request again by itself. Server, program, worker
+		same bodies through libcurl, 64 at a time, over connections that it keeps, as
+		the worker does; a second run makes a new one for each request. Server, program, worker
 		and pgbench share the cores. Claims beside the worker are those of the first
 		table, with 8 clients, while the server takes 100 ms and 64 requests are in
 		flight. From commit to wire: one client claims at random moments, 20 a second;
