@@ -199,17 +199,21 @@ foreach my $server_kind (qw(radicale xandikos))
 	{
 		$intent = "$kind-" . ++$count;
 		$proxy->break('create', $path, 'reset_after');
-		$proxy->break('GET', $path, 'hold');
 		$session->query(
 			"SELECT booking_claim('t', 'p', '$intent', '$kind', '[2030-05-01 10:00+00, 2030-05-01 11:00+00)')"
 		);
 		wait_until('the answer is lost',
 			sub { Booking::Caldav::state($session, $intent) =~ /^unknown/ });
+		my $event_path = $path
+		  . $session->query(
+			"SELECT event_id || '.ics' FROM booking.operation JOIN booking.intent USING (intent_id) WHERE intent = '$intent'"
+		  );
+		$proxy->break('GET', $event_path, 'hold');
 		Booking::Caldav::later($node, $session);
 		wait_until(
 			'the lookup is held',
 			sub {
-				$proxy->log(sub { ($_[0]{fault} // '') eq 'hold' && !$_[0]{status} });
+				$proxy->log(sub { ($_[0]{fault} // '') eq 'hold' && $_[0]{path} eq $event_path });
 			});
 		my ($event) =
 		  grep { $_->{start} eq '20300501T100000Z' } values %{ $server->list($path) };
