@@ -100,6 +100,7 @@ static dlist_head ready;		/* committed, not started */
 static dlist_head running;		/* requests out */
 static dlist_head finished;		/* outcome known, not recorded */
 static int	in_flight = 0;		/* in any of the lists, and not recorded */
+static int	nready = 0;
 static int	nrunning = 0;
 static int	nanswered = 0;		/* answers since the last lease */
 static bool contended = false;	/* something waited for a caller's lock */
@@ -269,7 +270,10 @@ booking_dispatch_start(void)
 {
 	booking_fresh_commit();
 	while (!dlist_is_empty(&leased))
+	{
 		dlist_push_tail(&ready, dlist_pop_head_node(&leased));
+		nready++;
+	}
 	start_ready();
 }
 
@@ -285,6 +289,7 @@ start_ready(void)
 													dlist_pop_head_node(&ready));
 
 		dlist_push_tail(&running, &dispatch->node);
+		nready--;
 		nrunning++;
 		booking_http_start(http_engine, &dispatch->request, &dispatch->auth,
 						   booking_http_limits(), dispatch->arena, on_answer, dispatch);
@@ -331,6 +336,16 @@ int
 booking_dispatch_in_flight(void)
 {
 	return in_flight;
+}
+
+/*
+ * Are there enough operations ready that the next answers need not be recorded
+ * at once for as many requests to be out as may be?
+ */
+bool
+booking_dispatch_has_stock(void)
+{
+	return nready > booking_max_in_flight / AHEAD_SHARE / 2;
 }
 
 /*

@@ -55,6 +55,7 @@ extern bool booking_dispatch_finished(void);
 extern void booking_dispatch_apply(BookingCall *call);
 extern void booking_dispatch_applied(void);
 extern int	booking_dispatch_in_flight(void);
+extern bool booking_dispatch_has_stock(void);
 extern bool booking_dispatch_contended(void);
 
 #endif							/* BOOKING_DISPATCH_H */

@@ -63,6 +63,7 @@ PGDLLEXPORT void booking_worker_main(Datum arg);
 #define CONTENDED_MS 50
 #define LOCK_TRIES 20
 #define UNWOKEN_POLL_MS 1000
+#define GATHER_MS 8				/* for answers to be recorded together */
 #define ERROR_FIRST_MS 1000
 #define ERROR_LAST_MS 60000
 #define WEBHOOKS_AT_ONCE 50
@@ -91,6 +92,7 @@ static void report_state(RoundResult result);
 static bool idle_too_long(void);
 static void leave(BookingWorkerEnd end) pg_attribute_noreturn();
 static BookingWorkerEnd run_loop(BookingHttpEngine *engine);
+static void wait_for_work(BookingHttpEngine *engine, long wait);
 static RoundResult after_error(void);
 static const char *unfit(void);
 
@@ -261,7 +263,28 @@ run_loop(BookingHttpEngine *engine)
 		report_state(result);
 		if (idle_too_long())
 			return BOOKING_END_LEFT;
-		booking_http_wait(engine, wait, PG_WAIT_EXTENSION);
+		wait_for_work(engine, wait);
+	}
+}
+
+/*
+ * Wait for an answer or a wake-up.  While there is enough to send meanwhile, the
+ * answers of some milliseconds are taken together: to record them one by one
+ * takes twice the time.
+ */
+static void
+wait_for_work(BookingHttpEngine *engine, long wait)
+{
+	TimestampTz begin;
+	long		left = GATHER_MS;
+
+	booking_http_wait(engine, wait, PG_WAIT_EXTENSION);
+	begin = GetCurrentTimestamp();
+	while (left > 0 && !MyLatch->is_set && booking_dispatch_finished() &&
+		   booking_dispatch_has_stock())
+	{
+		booking_http_wait(engine, left, PG_WAIT_EXTENSION);
+		left = GATHER_MS - (GetCurrentTimestamp() - begin) / 1000;
 	}
 }
 
