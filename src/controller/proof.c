@@ -91,7 +91,7 @@ ask_next(BookingProof *proof)
 }
 
 /*
- * Put a question; false if there is no memory for it.
+ * Put a question; false if there is none, or no memory for it.
  */
 static bool
 ask(BookingProof *proof, BookingJobKind kind, const BookingSuspect *suspect)
@@ -119,6 +119,13 @@ ask(BookingProof *proof, BookingJobKind kind, const BookingSuspect *suspect)
 	proof->task.job = &proof->job;
 	proof->task.arena = proof->arena;
 	proof->provider->start(&proof->task, &proof->request);
+	if (proof->request.method == NULL)
+	{
+		/* not even a question: nothing is proven */
+		stop(proof, proof->task.outcome.problem != NULL ?
+			 proof->task.outcome.problem : "lookup_failed");
+		return false;
+	}
 	booking_http_start(proof->engine, &proof->request, proof->auth,
 					   booking_http_limits(), proof->arena, on_answer, proof);
 	return true;
