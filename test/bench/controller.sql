@@ -2,8 +2,7 @@
 --
 -- 64 calendars of 8 accounts on the server at :port, each the calendar of one
 -- resource.  An account takes 16 requests at a time, so what limits them is
--- booking.max_in_flight.  The calendars are not read: the server lists nothing,
--- and what a listing does not name would be taken for deleted.
+-- booking.max_in_flight.
 
 \set ON_ERROR_STOP on
 SET client_min_messages = error;
@@ -18,4 +17,3 @@ SELECT count(booking_resource_put('bench', 'cal' || i))
 SELECT count(booking_calendar_put('bench', 'cal' || i, 'a' || i % 8,
 		'/cal' || i || '/', 'cal' || i)::text)
   FROM generate_series(0, 63) i;
-UPDATE booking.cursor SET next_at = 'infinity';
