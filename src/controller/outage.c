@@ -125,6 +125,18 @@ booking_outage_over(const char *account_key)
 }
 
 /*
+ * Has the server of an account answered nobody for so long that the account is
+ * left alone?
+ */
+bool
+booking_outage_lasts(const char *account_key)
+{
+	Outage	   *outage = find_outage(account_key);
+
+	return outage != NULL && outage->pause > 0;
+}
+
+/*
  * Leave an account alone for a while, longer each time, and not all accounts of
  * a server until the same moment.
  */

@@ -23,5 +23,6 @@ extern void booking_outage_block(const BookingCall *call,
 								 const char *account_key, int64 seconds,
 								 const char *problem);
 extern void booking_outage_over(const char *account_key);
+extern bool booking_outage_lasts(const char *account_key);
 
 #endif							/* BOOKING_OUTAGE_H */

@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "controller/conference.h"
 #include "controller/hold.h"
+#include "controller/outage.h"
 #include "controller/outcome.h"
 #include "guc.h"
 #include "ledger/capacity.h"
@@ -38,6 +39,9 @@
 #define BACKOFF_LAST_SECS 300
 #define RETRY_AFTER_LAST_SECS 3600
 
+/* tries after which BACKOFF_LAST_SECS is reached */
+#define BACKOFF_TRIES 9
+
 static void refused(BookingCall *call, const BookingOperation *operation,
 					bool lookup, const BookingOutcome *outcome);
 static void met_another(BookingCall *call, const BookingOperation *operation,
@@ -55,6 +59,8 @@ static void event_deleted(BookingCall *call, const BookingOperation *operation,
 static void later(BookingCall *call, const BookingOperation *operation,
 				  const BookingOutcome *outcome, const char *state,
 				  bool uncertain);
+static bool says_nothing(const BookingOperation *operation,
+						 const BookingOutcome *outcome);
 static void park(BookingCall *call, const BookingOperation *operation,
 				 const BookingOutcome *outcome);
 static void leave_approved(BookingCall *call, const BookingIntent *intent);
@@ -501,6 +507,7 @@ later(BookingCall *call, const BookingOperation *operation,
 	BookingOperationChange change = {0};
 	bool		unknown = strcmp(state, "unknown") == 0;
 	BookingState present = booking_state_of(intent->state);
+	int			tries = operation->tries + 1;
 
 	if (present == BOOKING_STATE_CANCELING && !unknown &&
 		strcmp(operation->kind, "cancel") != 0)
@@ -509,7 +516,12 @@ later(BookingCall *call, const BookingOperation *operation,
 		booking_outcome_resend(call, operation, call->now, false);
 		return;
 	}
-	if (operation->tries + 1 >= booking_max_attempts)
+
+	/* the pauses grow, but most of the tries stay for when there is a server */
+	if (says_nothing(operation, outcome))
+		tries = Max(operation->tries,
+					Min(tries, Min(BACKOFF_TRIES, booking_max_attempts / 2)));
+	else if (tries >= booking_max_attempts)
 	{
 		park(call, operation, outcome);
 		return;
@@ -519,7 +531,7 @@ later(BookingCall *call, const BookingOperation *operation,
 	change.state = state;
 	change.next_at = backoff(operation, outcome);
 	change.epoch = operation->epoch;
-	change.tries = operation->tries + 1;
+	change.tries = tries;
 	change.uncertain = uncertain;
 	change.problem = outcome->problem;
 	change.message = outcome->message;
@@ -541,6 +553,20 @@ later(BookingCall *call, const BookingOperation *operation,
 		change_intent(call, intent, "canceled", "canceling",
 					  unknown ? "pending_reconciliation" : "not_attempted",
 					  unknown ? "unknown" : NULL, intent->detail);
+}
+
+/*
+ * Is a try no evidence against the operation: because it found no server, so that
+ * certainly nothing came of it, or because the server answers nobody else either?
+ * However long that lasts, no operator could do more than wait.
+ */
+static bool
+says_nothing(const BookingOperation *operation, const BookingOutcome *outcome)
+{
+	if (outcome->unreached && outcome->kind != BOOKING_OUTCOME_UNKNOWN)
+		return true;
+	return (outcome->status == 0 || outcome->status >= 500) &&
+		booking_outage_lasts(psprintf("%s\n%s", operation->tenant, operation->account));
 }
 
 /*

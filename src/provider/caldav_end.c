@@ -101,6 +101,8 @@ booking_caldav_pend(BookingTask *task, BookingOutcome *outcome,
 	outcome->kind = kind;
 	outcome->retry_after = response == NULL ? -1 : response->retry_after;
 	outcome->status = response == NULL ? 0 : response->status;
+	outcome->unreached = response != NULL &&
+		response->transport == BOOKING_TRANSPORT_NOT_SENT;
 	if (problem == NULL && response != NULL)
 		problem = booking_report_problem(task->arena, response);
 	outcome->problem = problem;

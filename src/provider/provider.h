@@ -59,6 +59,7 @@ typedef struct BookingOutcome
 	const char *problem;		/* code, such as precondition_failed; NULL if none */
 	const char *message;		/* capped, without secrets; NULL if none */
 	int			status;			/* HTTP status it follows from, 0 none */
+	bool		unreached;		/* it follows from a request that found no server */
 } BookingOutcome;
 
 /* everything a job needs, owned by the caller for the life of the job */

@@ -130,6 +130,65 @@ $stub->client($session, 'poison', 'busy');
 claim($session, 'poison', 'poison');
 try_again('poison', 6);
 is(blocked('poison'), '', 'one operation is no outage, however often it fails');
+wait_until(
+	'its tries are used up',
+	sub {
+		return 1 if operations($session, 'poison') eq 'create parked';
+		Booking::Caldav::later($node, $session);
+		return 0;
+	});
+pass('and an operator gets it in the end');
+
+#
+# Few that wait for long: nobody else is served either, so it is not for them that
+# there is no answer, however many tries that takes
+#
+$stub->client($session, 'few', 'busy');
+claim($session, 'few', "few$_") foreach 1, 2;
+try_again('few', 40);
+is($session->query("SELECT count(*) FROM booking.operation WHERE account = 'few' AND state = 'parked'"),
+	0, 'a long outage leaves none of a few to an operator');
+cmp_ok($session->query("SELECT min(n) FROM (SELECT count(*) AS n FROM booking.attempt JOIN booking.operation USING (operation_id)"
+		  . " WHERE account = 'few' AND mark <> 'begun' GROUP BY operation_id) x"),
+	'>', 8, 'after more tries than booking.max_attempts');
+$stub->behave('few', 'store');
+Booking::Caldav::settle($node, $session);
+is(operations($session, "few$_"), 'create confirmed', 'when it is back all is done') foreach 1, 2;
+
+# One alone that finds no server at all: certainly nothing came of that.
+my $closed = PostgreSQL::Test::Cluster::get_free_port();
+my $open = "http://127.0.0.1:$stub->{port}/";
+
+sub point
+{
+	my ($url) = @_;
+
+	$session->query("SELECT booking_account_put('t', 'alone', 'caldav', '$url')");
+	$session->query(
+		"SELECT booking_credential_put('t', 'alone', '{\"type\": \"basic\", \"username\": \"u\", \"password\": \"p\"}')");
+	return;
+}
+
+$stub->client($session, 'alone', 'store');
+point("http://127.0.0.1:$closed/");
+claim($session, 'alone', 'alone');
+wait_until(
+	'it was tried often',
+	sub {
+		my $tries = $session->query(
+			"SELECT count(*) FROM booking.attempt JOIN booking.operation USING (operation_id)"
+			  . " WHERE account = 'alone' AND mark = 'not_executed'");
+
+		return 1 if $tries > 12;
+		Booking::Caldav::later($node, $session);
+		return 0;
+	});
+is(operations($session, 'alone'), 'create waiting', 'without a server it waits');
+is($session->query("SELECT tries, uncertain FROM booking.operation WHERE account = 'alone'"),
+	"4\x1ff", 'half of its tries are left for when there is one');
+point($open);
+is_settled($session, 'alone', 'create confirmed', 'then it is done');
+is($stub->requests('alone', 'PUT'), 1, 'once');
 
 $session->quit;
 $node->stop;
