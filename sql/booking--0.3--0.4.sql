@@ -348,8 +348,10 @@ CREATE OR REPLACE VIEW booking.recovery AS
 			   false)) AS authorized,
 		   o.operation_id, o.calendar, o.kind, o.state AS operation_state,
 		   o.event_id, o.href, o.epoch, o.tries, o.uncertain, o.next_at,
-		   COALESCE(o.problem, u.problem) AS problem,
-		   COALESCE(o.message, u.message) COLLATE pg_catalog."default" AS message,
+		   CASE WHEN u.sealed THEN u.problem
+				ELSE COALESCE(o.problem, u.problem) END AS problem,
+		   CASE WHEN u.sealed THEN u.message
+				ELSE COALESCE(o.message, u.message) END COLLATE pg_catalog."default" AS message,
 		   (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
 					 'epoch', a.epoch, 'phase', a.phase, 'mark', a.mark,
 					 'status', a.status, 'problem', a.problem)
@@ -367,7 +369,7 @@ CREATE OR REPLACE VIEW booking.recovery AS
 							 FROM pg_catalog.unnest('{exists,absent,adopt,abandon}'::text[])
 							   AS v (verdict))
 				WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
-				THEN ARRAY[CASE WHEN a.parked
+				THEN ARRAY[CASE WHEN u.problem IS NOT NULL
 							 THEN pg_catalog.format(
 							   'SELECT booking_credential_put(%L, %L, credential)',
 							   a.tenant, a.account)
@@ -383,15 +385,27 @@ CREATE OR REPLACE VIEW booking.recovery AS
 		ON a.tenant OPERATOR(pg_catalog.=) o.tenant
 	   AND a.account OPERATOR(pg_catalog.=) o.account
 	   AND o.state OPERATOR(pg_catalog.=) 'waiting'
-  LEFT JOIN LATERAL (SELECT 'account_parked'::text AS problem,
+  LEFT JOIN LATERAL (SELECT false AS sealed, 'account_parked'::text AS problem,
 						  'account '::text OPERATOR(pg_catalog.||) a.account
 						  OPERATOR(pg_catalog.||) COALESCE(': '::text
 							OPERATOR(pg_catalog.||) a.problem, '') AS message
-					 WHERE a.parked) u ON true
+					 WHERE a.parked
+					UNION ALL
+				   SELECT true, 'credential_sealed',
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) ': '::text
+						  OPERATOR(pg_catalog.||) a.problem
+						  OPERATOR(pg_catalog.||) ': name its file in booking.secret_key_file, or put the credential again'::text
+					 WHERE NOT a.parked
+					   AND a.problem OPERATOR(pg_catalog.=)
+						   'the credential was sealed with another key'
+					   AND a.blocked_until OPERATOR(pg_catalog.>)
+						   pg_catalog.clock_timestamp()) u ON true
  WHERE o.state OPERATOR(pg_catalog.=) ANY
 	   ('{unknown,reconciling,parked}'::text[])
 	OR (o.state OPERATOR(pg_catalog.=) 'waiting'
-		AND (o.problem OPERATOR(pg_catalog.=) 'calendar_unread' OR a.parked))
+		AND (o.problem OPERATOR(pg_catalog.=) 'calendar_unread'
+			 OR u.problem IS NOT NULL))
 UNION ALL
 	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
 		   'present', ARRAY[c.resource]::text[], k.during, i.units, i.terms,

@@ -253,9 +253,13 @@ fill_auth(BookingCall *call, void *arg)
 
 	sign_in->state = booking_signin_fill(call, &account, check->arena, &check->auth,
 										 &problem);
-	if (sign_in->state != BOOKING_SIGNIN_UNUSABLE)
+	if (sign_in->state == BOOKING_SIGNIN_READY ||
+		sign_in->state == BOOKING_SIGNIN_WAITING)
 		return;
-	if (problem == NULL)
+	if (sign_in->state == BOOKING_SIGNIN_SEALED)
+		add_result(check, "credential",
+				   "The server could not open a sealed credential. Name the file it was sealed with in booking.secret_key_file, or put the credential again.");
+	else if (problem == NULL)
 		add_result(check, "credential",
 				   "The account has no credential. Put one with booking_credential_put.");
 	else

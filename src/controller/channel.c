@@ -202,7 +202,6 @@ lease(BookingCall *call, const BookingChannel *channel)
 		channel->account, channel->sealed, channel->credential
 	};
 	bool		open = strcmp(channel->state, "open") == 0;
-	const char *problem;
 	ChannelErrand *item;
 	BookingChannelJob *job;
 
@@ -213,7 +212,7 @@ lease(BookingCall *call, const BookingChannel *channel)
 	}
 	item = (ChannelErrand *)
 		booking_errand_make(call, &kind, channel->channel_id,
-							sizeof(ChannelErrand), &account, &problem);
+							sizeof(ChannelErrand), &account);
 	if (item == NULL)
 		return;
 	job = &item->job;

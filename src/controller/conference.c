@@ -105,10 +105,9 @@ booking_conference_lease(BookingCall *call)
 			due[i].provider, due[i].tenant, due[i].account, due[i].sealed,
 			due[i].secret
 		};
-		const char *problem;
 		Question   *question = (Question *)
 			booking_errand_make(call, &kind, due[i].operation_id,
-								sizeof(Question), &account, &problem);
+								sizeof(Question), &account);
 		BookingJob *job;
 
 		if (question == NULL)

@@ -22,8 +22,7 @@ static bool is_valid_member(const Jsonb *credential, const char *key);
 static char *member(const Jsonb *credential, const char *key);
 static const char *copy_member(const Jsonb *object, const char *key,
 							   BookingArena *arena);
-static Jsonb *open_json(const bytea *secret, bool sealed,
-						const char *context);
+static Jsonb *read_json(char *plain);
 
 static const BookingCredentialType types[] = {
 	{"basic", {"username", "password"}, {NULL}},
@@ -187,24 +186,30 @@ booking_credential_is_url(const char *url)
 
 /*
  * Open a stored credential into an arena: what a request signs in with, or what
- * a token is asked for with.  What it does not have stays NULL.  Raises an
- * error when it was sealed with another key.  One that names a file is read
- * from there each time, so that what is changed there counts from the next
- * request on.
+ * a token is asked for with.  What it does not have stays NULL.  False if it was
+ * sealed with another key.  One that names a file is read from there each time,
+ * so that what is changed there counts from the next request on; that there is
+ * none is an error.
  */
-void
+bool
 booking_credential_open(const bytea *secret, bool sealed, const char *context,
 						BookingArena *arena, BookingHttpAuth *auth,
 						BookingSignin *signin)
 {
-	Jsonb	   *credential = open_json(secret, sealed, context);
-	const BookingCredentialType *type = booking_credential_type(credential);
-	char	   *file = booking_credential_string(credential, "file");
+	char	   *plain = booking_unseal_try(secret, sealed, context);
+	Jsonb	   *credential;
+	const BookingCredentialType *type;
+	char	   *file;
 
-	if (file != NULL && type != NULL)
-		credential = booking_credential_read_file(type, file);
 	memset(auth, 0, sizeof(*auth));
 	memset(signin, 0, sizeof(*signin));
+	if (plain == NULL)
+		return false;
+	credential = read_json(plain);
+	type = booking_credential_type(credential);
+	file = booking_credential_string(credential, "file");
+	if (file != NULL && type != NULL)
+		credential = booking_credential_read_file(type, file);
 	auth->username = copy_member(credential, "username", arena);
 	auth->password = copy_member(credential, "password", arena);
 	auth->bearer = copy_member(credential, "token", arena);
@@ -219,6 +224,7 @@ booking_credential_open(const bytea *secret, bool sealed, const char *context,
 	signin->private_key = copy_member(credential, "private_key", arena);
 	signin->subject = copy_member(credential, "subject", arena);
 	explicit_bzero(VARDATA(credential), VARSIZE(credential) - VARHDRSZ);
+	return true;
 }
 
 /*
@@ -229,7 +235,7 @@ booking_credential_token(const bytea *secret, bool sealed, const char *context,
 						 BookingArena *arena, const char **access_token,
 						 const char **refresh_token)
 {
-	Jsonb	   *token = open_json(secret, sealed, context);
+	Jsonb	   *token = read_json(booking_unseal(secret, sealed, context));
 
 	*access_token = copy_member(token, "access_token", arena);
 	*refresh_token = copy_member(token, "refresh_token", arena);
@@ -237,12 +243,11 @@ booking_credential_token(const bytea *secret, bool sealed, const char *context,
 }
 
 /*
- * Unseal a JSON object.
+ * Read a JSON object that was unsealed, and wipe its text.
  */
 static Jsonb *
-open_json(const bytea *secret, bool sealed, const char *context)
+read_json(char *plain)
 {
-	char	   *plain = booking_unseal(secret, sealed, context);
 	Jsonb	   *json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
 														  CStringGetDatum(plain)));
 

@@ -38,7 +38,7 @@ extern const char *booking_credential_lack(const BookingCredentialType *type,
 										   const Jsonb *credential);
 extern const char *booking_credential_hint(const char *key);
 extern bool booking_credential_is_url(const char *url);
-extern void booking_credential_open(const bytea *secret, bool sealed,
+extern bool booking_credential_open(const bytea *secret, bool sealed,
 									const char *context, BookingArena *arena,
 									BookingHttpAuth *auth,
 									BookingSignin *signin);

@@ -33,9 +33,27 @@
 /* errands in hand at one time */
 #define ERRAND_LIMIT 16
 
+/* how long an account is left alone for which none can begin */
+#define UNUSABLE_SECS 60
+
 /* longest that an account is left alone because of one */
 #define HOLD_OFF_LAST_SECS 3600
 
+/* an errand that is to sign in */
+typedef struct SignIn
+{
+	BookingErrand *errand;
+	BookingSigninAccount account;
+	BookingSigninState state;
+	const char *problem;
+} SignIn;
+
+static BookingErrand *make_errand(const BookingErrandKind *kind, int64 id,
+								  size_t size,
+								  const BookingErrandAccount *account);
+static bool sign_in(BookingCall *call, SignIn *work);
+static void sign_in_item(BookingCall *call, void *arg);
+static void put_off_item(BookingCall *call, void *arg);
 static void on_answer(void *arg, const BookingHttpResponse *response);
 static void finish(BookingErrand *errand);
 static void record_item(BookingCall *call, void *arg);
@@ -87,28 +105,42 @@ booking_errand_ids(const BookingErrandKind *kind)
 
 /*
  * Take an errand in hand, of the size that its kind wants.  NULL while the
- * account takes no more or waits for a token; then it is to be tried again, as
- * problem says by being NULL.  Else problem says why no request can be made.
+ * account takes no more or waits for a token; or no request can be made, and then
+ * the account is left alone for a while.
  */
 BookingErrand *
 booking_errand_make(BookingCall *call, const BookingErrandKind *kind, int64 id,
-					size_t size, const BookingErrandAccount *account,
-					const char **problem)
+					size_t size, const BookingErrandAccount *account)
 {
 	const char *key = psprintf("%s\n%s", account->tenant, account->account);
-	BookingSigninAccount signin = {
-		booking_provider_find(account->provider),
-		cstring_to_text(account->tenant), cstring_to_text(account->account),
-		account->secret, account->sealed, account->writes
-	};
-	BookingSigninState state;
-	BookingArena *arena;
-	BookingErrand *errand;
+	SignIn		work = {NULL, {
+			booking_provider_find(account->provider),
+			cstring_to_text(account->tenant), cstring_to_text(account->account),
+			account->secret, account->sealed, account->writes
+	}};
 
-	*problem = NULL;
 	if (booking_load_full(key))
 		return NULL;
-	arena = booking_arena_create(ARENA_LIMIT);
+	work.errand = make_errand(kind, id, size, account);
+	if (!sign_in(call, &work))
+	{
+		free_errand(work.errand);
+		return NULL;
+	}
+	work.errand->load = booking_load_take(key, work.account.provider->max_in_flight);
+	return work.errand;
+}
+
+/*
+ * An errand in the list, with nothing to sign in with yet.
+ */
+static BookingErrand *
+make_errand(const BookingErrandKind *kind, int64 id, size_t size,
+			const BookingErrandAccount *account)
+{
+	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
+	BookingErrand *errand;
+
 	errand = arena == NULL ? NULL : booking_arena_alloc(arena, size);
 	if (errand == NULL)
 	{
@@ -120,23 +152,64 @@ booking_errand_make(BookingCall *call, const BookingErrandKind *kind, int64 id,
 	errand->kind = kind;
 	errand->id = id;
 	errand->arena = arena;
-	errand->provider = signin.provider;
+	errand->provider = booking_provider_find(account->provider);
 	errand->tenant = booking_errand_copy(errand, account->tenant);
 	errand->account = booking_errand_copy(errand, account->account);
 	dlist_push_tail(&errands, &errand->node);
 	nerrands++;
+	return errand;
+}
 
-	/* if this fails, the errand goes with the transaction */
-	state = booking_signin_fill(call, &signin, arena, &errand->auth, problem);
-	if (state == BOOKING_SIGNIN_READY)
-	{
-		errand->load = booking_load_take(key, signin.provider->max_in_flight);
-		return errand;
-	}
-	free_errand(errand);
-	if (state == BOOKING_SIGNIN_UNUSABLE && *problem == NULL)
-		*problem = "no_credential";
-	return NULL;
+/*
+ * Fill in the credential; returns whether there is one.  What is wrong with that
+ * of one account, such as that the file it is in is gone, must not keep the round
+ * from all else.
+ */
+static bool
+sign_in(BookingCall *call, SignIn *work)
+{
+	ErrorData  *error = booking_session_item(call, sign_in_item, work);
+
+	if (error == NULL && work->state != BOOKING_SIGNIN_UNUSABLE)
+		return work->state == BOOKING_SIGNIN_READY;
+	if (error != NULL)
+		ereport(LOG,
+				(errmsg("booking: a request of an account could not begin: %s",
+						error->message)));
+	if (error != NULL || work->problem == NULL)
+		work->problem = "no credential can be used";
+	error = booking_session_item(call, put_off_item, work);
+	if (error != NULL)
+		ereport(LOG,
+				(errmsg("booking: a request of an account could not be put off: %s",
+						error->message)));
+	return false;
+}
+
+/*
+ * Fill it in, in a subtransaction.
+ */
+static void
+sign_in_item(BookingCall *call, void *arg)
+{
+	SignIn	   *work = arg;
+
+	work->state = booking_signin_fill(call, &work->account, work->errand->arena,
+									  &work->errand->auth, &work->problem);
+}
+
+/*
+ * Leave an account alone, in a subtransaction.
+ */
+static void
+put_off_item(BookingCall *call, void *arg)
+{
+	SignIn	   *work = arg;
+
+	booking_store_account_block(work->account.tenant, work->account.account,
+								booking_call_hold_clock() +
+								UNUSABLE_SECS * USECS_PER_SEC,
+								cstring_to_text(work->problem), call->now);
 }
 
 /*

@@ -64,8 +64,7 @@ extern void booking_errand_init(BookingHttpEngine *engine);
 extern BookingErrand *booking_errand_make(BookingCall *call,
 										  const BookingErrandKind *kind,
 										  int64 id, size_t size,
-										  const BookingErrandAccount *account,
-										  const char **problem);
+										  const BookingErrandAccount *account);
 extern const char *booking_errand_copy(BookingErrand *errand,
 									   const char *string);
 extern ArrayType *booking_errand_ids(const BookingErrandKind *kind);

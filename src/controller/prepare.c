@@ -44,7 +44,7 @@ static text *copy_text(BookingArena *arena, const char *string);
 /*
  * Everything a job needs, copied out of the transaction.  Raises an error when
  * it cannot be made; then the operation is not begun.  NULL while the account
- * waits for a token.
+ * waits for a token, or for the key that its credential was sealed with.
  */
 BookingDispatch *
 booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
@@ -86,7 +86,7 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 
 	if (dispatch->provider != NULL)
 		state = sign_in(call, &account, dispatch);
-	if (state == BOOKING_SIGNIN_WAITING)
+	if (state == BOOKING_SIGNIN_WAITING || state == BOOKING_SIGNIN_SEALED)
 	{
 		booking_arena_free(arena);
 		return NULL;
@@ -127,8 +127,8 @@ fill_job(const BookingOperation *operation, const BookingLease *lease,
 }
 
 /*
- * Fill in the credential.  An error, which says that it was sealed with another
- * key, must not leave the arena behind.
+ * Fill in the credential.  An error, which says that the file it is in is of no
+ * use, must not leave the arena behind.
  */
 static BookingSigninState
 sign_in(BookingCall *call, const BookingSigninAccount *account,

@@ -286,7 +286,7 @@ lease_item(BookingCall *call, void *arg)
 	run = work->run = make_run(lease);
 	state = booking_load_full(run->account_key) ? BOOKING_SIGNIN_WAITING :
 		booking_signin_fill(call, &account, run->arena, &run->auth, &problem);
-	if (state == BOOKING_SIGNIN_WAITING)
+	if (state == BOOKING_SIGNIN_WAITING || state == BOOKING_SIGNIN_SEALED)
 	{
 		free_run(run);
 		work->run = NULL;

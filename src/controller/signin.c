@@ -47,6 +47,9 @@
 #define BACKOFF_FIRST_SECS 5
 #define BACKOFF_LAST_SECS 3600
 
+/* until a credential is tried again that was sealed with another key */
+#define SEALED_SECS 60
+
 /* who asks right after a failure is told of it */
 #define RECENT (5 * USECS_PER_SEC)
 
@@ -107,8 +110,8 @@ booking_signin_init(BookingHttpEngine *engine)
 /*
  * Fill in how requests of an account sign in, within a transaction.  Unless it
  * is ready, problem says why, in words or as a code, for people; NULL if a
- * token is on its way.  Raises an error when the credential was sealed with
- * another key.
+ * token is on its way.  If the credential was sealed with another key the account
+ * is left alone for a while, so that whatever is due for it waits without a try.
  */
 BookingSigninState
 booking_signin_fill(BookingCall *call, const BookingSigninAccount *account,
@@ -122,9 +125,17 @@ booking_signin_fill(BookingCall *call, const BookingSigninAccount *account,
 	*problem = NULL;
 	if (account->secret == NULL)
 		return BOOKING_SIGNIN_UNUSABLE;
-	booking_credential_open(account->secret, account->sealed,
-							booking_seal_context(account->tenant, account->account),
-							arena, auth, &signin);
+	if (!booking_credential_open(account->secret, account->sealed,
+								 booking_seal_context(account->tenant, account->account),
+								 arena, auth, &signin))
+	{
+		*problem = BOOKING_PROBLEM_SEALED;
+		booking_store_account_block(account->tenant, account->account,
+									booking_call_hold_clock() +
+									SEALED_SECS * USECS_PER_SEC,
+									cstring_to_text(*problem), call->now);
+		return BOOKING_SIGNIN_SEALED;
+	}
 	booking_credential_wipe(signin.client_secret);
 	booking_credential_wipe(signin.refresh_token);
 	booking_credential_wipe(signin.private_key);
@@ -268,6 +279,7 @@ make(const BookingSigninAccount *account)
 	BookingHttpAuth auth;
 	bytea	   *secret;
 	bool		sealed;
+	volatile bool opened = false;
 
 	if (item == NULL)
 	{
@@ -285,10 +297,11 @@ make(const BookingSigninAccount *account)
 	}
 	PG_TRY();
 	{
-		booking_credential_open(secret, sealed,
-								booking_seal_context(account->tenant, account->account),
-								arena, &auth, &item->signin);
-		use_stored_refresh(item, account->tenant, account->account);
+		opened = booking_credential_open(secret, sealed,
+										 booking_seal_context(account->tenant, account->account),
+										 arena, &auth, &item->signin);
+		if (opened)
+			use_stored_refresh(item, account->tenant, account->account);
 	}
 	PG_CATCH();
 	{
@@ -296,6 +309,11 @@ make(const BookingSigninAccount *account)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	if (!opened)
+	{
+		booking_arena_free(arena);
+		return NULL;
+	}
 	item->tenant = copy(arena, text_to_cstring(account->tenant));
 	item->account = copy(arena, text_to_cstring(account->account));
 	if (item->signin.token_url == NULL && account->provider->token_url[0] != '\0')

@@ -19,6 +19,7 @@ typedef enum BookingSigninState
 {
 	BOOKING_SIGNIN_READY,		/* auth can be used */
 	BOOKING_SIGNIN_WAITING,		/* a token is being got: come back */
+	BOOKING_SIGNIN_SEALED,		/* not with this key; the account waits */
 	BOOKING_SIGNIN_UNUSABLE		/* there is no credential that would do */
 } BookingSigninState;
 

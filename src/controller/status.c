@@ -25,6 +25,7 @@
 #include "ledger/access.h"
 #include "ledger/lock.h"
 #include "ledger/site.h"
+#include "store/account.h"
 #include "store/operation.h"
 
 PG_FUNCTION_INFO_V1(booking_worker_start);
@@ -152,8 +153,14 @@ why_idle(bool present)
 static const char *
 what_waits(void)
 {
-	int64		held = booking_store_operations_held(BOOKING_PROBLEM_UNREAD);
+	int64		sealed = booking_store_accounts_sealed(booking_call_hold_clock());
+	int64		held;
 
+	if (sealed > 0)
+		return psprintf("credentials of " INT64_FORMAT " accounts were sealed with "
+						"another key: name its file in booking.secret_key_file, or "
+						"put the credentials again", sealed);
+	held = booking_store_operations_held(BOOKING_PROBLEM_UNREAD);
 	return held == 0 ? NULL :
 		psprintf(INT64_FORMAT " operations wait for a calendar or an account "
 				 "that cannot be used; see booking.recovery", held);

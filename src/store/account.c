@@ -189,6 +189,25 @@ booking_store_account_block(text *tenant, text *account, TimestampTz until,
 }
 
 /*
+ * Accounts that are left alone because their credential does not open.
+ */
+int64
+booking_store_accounts_sealed(TimestampTz now)
+{
+	static BookingPlan plan = {
+		"SELECT count(*) FROM booking.account a"
+		" WHERE a.problem = $1 AND a.blocked_until > $2",
+		{TEXTOID, TIMESTAMPTZOID}
+	};
+	Datum		values[2];
+
+	values[0] = CStringGetTextDatum(BOOKING_PROBLEM_SEALED);
+	values[1] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 1);
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
  * Remove an account; returns whether it existed.
  */
 bool

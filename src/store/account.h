@@ -13,6 +13,9 @@
 
 #include "store/record.h"
 
+/* problem of an account whose credential cannot be opened; booking.recovery knows it */
+#define BOOKING_PROBLEM_SEALED "the credential was sealed with another key"
+
 /* a row of booking.calendar with the provider of its account */
 typedef struct BookingCalendar
 {
@@ -67,6 +70,7 @@ extern void booking_store_account_unpark(text *tenant, text *account,
 										 TimestampTz now);
 extern void booking_store_account_park(text *tenant, text *account,
 									   text *problem, TimestampTz now);
+extern int64 booking_store_accounts_sealed(TimestampTz now);
 extern void booking_store_account_block(text *tenant, text *account,
 										TimestampTz until, text *problem,
 										TimestampTz now);

@@ -102,6 +102,23 @@ booking_seal(const char *plain, size_t len, const char *context, bool *sealed)
 char *
 booking_unseal(const bytea *secret, bool sealed, const char *context)
 {
+	char	   *plain = booking_unseal_try(secret, sealed, context);
+
+	if (plain == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PASSWORD),
+				 errmsg("could not open a sealed credential"),
+				 errhint("booking.secret_key_file must name the file it was sealed with; else put the credential anew.")));
+	return plain;
+}
+
+/*
+ * The same, but NULL instead of that error.  That the key file is of no use is
+ * an error still.
+ */
+char *
+booking_unseal_try(const bytea *secret, bool sealed, const char *context)
+{
 	const uint8 *in = (const uint8 *) VARDATA_ANY(secret);
 	int			len = VARSIZE_ANY_EXHDR(secret);
 	char	   *plain = palloc(len + 1);
@@ -117,7 +134,7 @@ booking_unseal(const bytea *secret, bool sealed, const char *context)
 		return plain;
 	}
 	if (len < NONCE_LEN + TAG_LEN)
-		raise_crypto();
+		return NULL;
 
 	read_key(key);
 	len -= NONCE_LEN + TAG_LEN;
@@ -134,10 +151,10 @@ booking_unseal(const bytea *secret, bool sealed, const char *context)
 	EVP_CIPHER_CTX_free(cipher);
 	OPENSSL_cleanse(key, sizeof(key));
 	if (!ok)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PASSWORD),
-				 errmsg("could not open a sealed credential"),
-				 errhint("booking.secret_key_file must name the file it was sealed with; else put the credential anew.")));
+	{
+		pfree(plain);
+		return NULL;
+	}
 	plain[len] = '\0';
 	return plain;
 }

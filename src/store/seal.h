@@ -20,6 +20,8 @@ extern bytea *booking_seal(const char *plain, size_t len, const char *context,
 extern char *booking_seal_context(const text *tenant, const text *account);
 extern char *booking_unseal(const bytea *secret, bool sealed,
 							const char *context);
+extern char *booking_unseal_try(const bytea *secret, bool sealed,
+								const char *context);
 extern const char *booking_seal_hindrance(void);
 extern bool booking_seal_file_is_private(const struct stat *info);
 

@@ -93,7 +93,11 @@ sub readings
 foreach (kinds())
 {
 	$kind = $_;
-	($node, $session) = provider_node($kind);
+	my $key = PostgreSQL::Test::Utils::tempdir() . '/key';
+
+	PostgreSQL::Test::Utils::append_to_file($key, 'k' x 40);
+	chmod(0600, $key) or die "chmod: $!";
+	($node, $session) = provider_node($kind, conf => "booking.secret_key_file = '$key'\n");
 	$place = mocked($session, $kind);
 	$mock = $place->mock;
 
@@ -161,6 +165,28 @@ foreach (kinds())
 	$session->query('SELECT pg_terminate_backend(pid) FROM booking_worker_status()');
 	ask_until('death', qr/^made/);
 	is(told('death'), link_of('death'), "$kind: a worker that dies meanwhile");
+
+	# a credential that does not open: the question waits, and the worker goes on
+	$mock->set(meet => 3);
+	claim('sealed');
+	wait_until('it is done', sub { Booking::Caldav::state($session, 'sealed') =~ /^created/ });
+	my $spoil = 'UPDATE booking.credential SET secret = set_byte(secret, 20, 255 - get_byte(secret, 20))';
+	my $log = -s $node->logfile;
+	$session->query($spoil);
+	Booking::Caldav::later($node, $session);
+	wait_until(
+		'the account waits',
+		sub {
+			$session->query("SELECT concat_ws(': ', state, reason) FROM booking_worker_status()") =~
+			  /^idle: credentials of 1 accounts were sealed with another key/;
+		});
+	unlike(slurp_file($node->logfile, $log), qr/LOG:  could not open a sealed credential/,
+		"$kind: a credential that does not open ends no round");
+	is(stands('sealed'), 'pending conference_pending', "$kind: the question is put off");
+	$session->query($spoil);
+	Booking::Caldav::later($node, $session);
+	ask_until('sealed', qr/^made/);
+	is(told('sealed'), link_of('sealed'), "$kind: and asked when it opens");
 
 	is_deeply($mock->look->{complaints}, [], "$kind: the mock has no complaint");
 	is_clean($session, $kind);

@@ -15,6 +15,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 
 use Booking;
+use Booking::Caldav ();
 use Booking::Stub;
 use MIME::Base64 'encode_base64';
 use POSIX 'mkfifo';
@@ -38,6 +39,8 @@ my $folder = PostgreSQL::Test::Utils::tempdir();
 my $key = "$folder/key";
 put_key($key, join('', map { chr(33 + $_ * 7 % 90) } 1 .. 40));
 
+# Whose key it is counts too; see test/net/owner.c.
+$ENV{LD_PRELOAD} = standin('owner', $folder);
 my ($node, $session) = worker_node(
 	'main',
 	conf => <<"EOC");
@@ -49,6 +52,7 @@ track_activity_query_size = 16384
 booking.poll_interval = '1s'
 booking.secret_key_file = '$key'
 EOC
+delete $ENV{LD_PRELOAD};
 $session->query('CREATE EXTENSION pg_stat_statements');
 
 # Write a file that only the server's user can read.
@@ -231,6 +235,7 @@ sub set
 }
 
 put_key("$folder/short", 'x');
+put_key("$folder/stranger", 'y' x 40);
 mkdir("$folder/inner") or die "mkdir: $!";
 mkfifo("$folder/pipe", 0600) or die "mkfifo: $!";
 foreach my $mode (0640, 0604, 0610, 0666)
@@ -245,6 +250,7 @@ foreach my $case (
 	[ 'missing', qr/could not open/ ],
 	[ 'inner', qr/is not a regular file/ ],
 	[ 'pipe', qr/is not a regular file/ ],
+	[ 'stranger', qr/must be owned by the user of the server or root/ ],
 	map { [ $_, qr/has group or world access.*HINT: .*mode 0600 or less/s ] }
 	qw(mode0640 mode0604 mode0610 mode0666))
 {
@@ -303,6 +309,9 @@ hinders("$file is too short",
 hinders('booking.secret_key_file does not name a file',
 	sub { set('booking.secret_key_file', "$folder/inner") },
 	sub { set('booking.secret_key_file', $key) });
+hinders("$file belongs to somebody else",
+	sub { set('booking.secret_key_file', "$folder/stranger") },
+	sub { set('booking.secret_key_file', $key) });
 hinders('the file of booking.ca_file cannot be read',
 	sub { set('booking.ca_file', "$folder/missing") },
 	sub { set('booking.ca_file', '') });
@@ -312,6 +321,37 @@ chmod(0644, $key) or die "chmod: $!";
 wait_until('the worker waits', sub { worker_status($session) =~ /^paused: / });
 like(check('b'), qr/has group or world access/, 'a check says what is in the way');
 chmod(0600, $key) or die "chmod: $!";
+
+# A key that can be read and is another one: the accounts that need the right one
+# wait without a try, the status and booking.recovery say what to do, and others
+# are served.
+my $tried = "SELECT tries, epoch FROM booking.operation JOIN booking.intent USING (intent_id) WHERE intent = 'sealed'";
+my $sealed = 'account b: the credential was sealed with another key:'
+  . ' name its file in booking.secret_key_file, or put the credential again';
+
+put_key("$folder/other", 'z' x 40);
+set('booking.secret_key_file', "$folder/other");
+claim($session, 'b', 'sealed');
+wait_until(
+	'the status says so',
+	sub {
+		worker_status($session) eq 'idle: credentials of 1 accounts were sealed with another key:'
+		  . ' name its file in booking.secret_key_file, or put the credentials again';
+	});
+is($session->query("SELECT problem, message, calls[1] FROM booking.recovery WHERE intent = 'sealed'"),
+	join("\x1f", 'credential_sealed', $sealed, "SELECT booking_credential_put('t', 'b', credential)"),
+	'so does booking.recovery, with what to do');
+$stub->client($session, 'c', 'store');
+claim($session, 'c', 'unsealed');
+is_settled($session, 'unsealed', 'create confirmed', 'an account with the key that is there is served');
+is(operations($session, 'sealed'), 'create waiting', 'the other one waits');
+is($session->query($tried), "0\x1f0", 'and uses up no try');
+set('booking.secret_key_file', $key);
+Booking::Caldav::later($node, $session);
+is_settled($session, 'sealed', 'create confirmed', 'with the right key it is done by itself');
+is($session->query($tried), "0\x1f1", 'at the first try');
+is($session->query("SELECT count(*) FROM booking.recovery WHERE intent = 'sealed'"), 0,
+	'and nothing is left to do');
 
 #
 # On disk, and in the log

@@ -25,6 +25,7 @@ use Booking::Session;
 our @EXPORT = qw(
   booking_node
   start_with_resolver
+  standin
   session
   size
   seed
@@ -77,14 +78,23 @@ sub booking_node
 sub start_with_resolver
 {
 	my ($node) = @_;
-	my $library = $node->basedir . '/resolver.so';
 
-	system_or_bail('cc', '-shared', '-fPIC', '-o', $library,
-		dirname(__FILE__) . '/../../net/resolver.c', '-ldl')
-	  unless -e $library;
-	local $ENV{LD_PRELOAD} = $library;
+	local $ENV{LD_PRELOAD} = standin('resolver', $node->basedir);
 	$node->start;
 	return;
+}
+
+# Build a library of test/net that stands in for functions of the C library, for
+# servers that are started with it in LD_PRELOAD; returns its path.
+sub standin
+{
+	my ($name, $folder) = @_;
+	my $library = "$folder/$name.so";
+
+	system_or_bail('cc', '-shared', '-fPIC', '-o', $library,
+		dirname(__FILE__) . "/../../net/$name.c", '-ldl')
+	  unless -e $library;
+	return $library;
 }
 
 # Open a psql session that stays open; see Booking::Session for the options.
