@@ -53,6 +53,8 @@ static void check_token_url(const Jsonb *credential, const char *provider);
 static bool same_server(const text *base_url, const text *present_url);
 static void forget_credential(text *tenant, text *account, TimestampTz now);
 static void demand_account(text *tenant, text *account, text **provider);
+static bool lock_calendar(text *tenant, const BookingCalendar *wanted,
+						  BookingCalendar *present, bool *elsewhere);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
 static void detach_resource(text *tenant, const BookingCalendar *calendar);
@@ -92,6 +94,7 @@ booking_account_put(PG_FUNCTION_ARGS)
 
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
+	booking_lock_place(tenant, account);
 	(void) booking_store_account_read(tenant, account, &present_provider,
 									  &present_url, &present_settings);
 	if (base_url == NULL)
@@ -259,10 +262,7 @@ booking_calendar_put(PG_FUNCTION_ARGS)
 	booking_call_begin(&call, fcinfo, true);
 	booking_access_demand(&call, tenant);
 	demand_account(tenant, wanted.account, NULL);
-	known = booking_store_calendar_read(tenant, wanted.calendar, &present);
-	elsewhere = known &&
-		(booking_text_compare(wanted.account, present.account) != 0 ||
-		 booking_text_compare(wanted.remote_id, present.remote_id) != 0);
+	known = lock_calendar(tenant, &wanted, &present, &elsewhere);
 	if (elsewhere)
 		demand_settled(tenant, present.account, wanted.calendar);
 	if (known)
@@ -563,6 +563,34 @@ demand_account(text *tenant, text *account, text **provider)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("account does not exist"),
 				 errhint("Create it with booking_account_put first.")));
+}
+
+/*
+ * Read a calendar as it is; returns whether there is one.  If it is to be
+ * elsewhere, nothing is on its way any more, uncommitted, to where it is.
+ */
+static bool
+lock_calendar(text *tenant, const BookingCalendar *wanted,
+			  BookingCalendar *present, bool *elsewhere)
+{
+	text	   *locked = NULL;
+
+	for (;;)
+	{
+		bool		known = booking_store_calendar_read(tenant, wanted->calendar,
+														present);
+
+		*elsewhere = known &&
+			(booking_text_compare(wanted->account, present->account) != 0 ||
+			 booking_text_compare(wanted->remote_id, present->remote_id) != 0);
+		if (!*elsewhere ||
+			(locked != NULL && booking_text_compare(locked, present->account) == 0))
+			return known;
+
+		/* it may have moved before we had the lock */
+		locked = present->account;
+		booking_lock_place(tenant, locked);
+	}
 }
 
 /*

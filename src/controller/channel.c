@@ -146,7 +146,7 @@ booking_channel_lease(BookingCall *call)
 	int			count;
 
 	look(now);
-	due = booking_store_channels_due(now, booking_load_full_keys(),
+	due = booking_store_channels_due(now, booking_load_full_keys(NIL),
 									 booking_errand_ids(&kind),
 									 booking_errand_room(), &count);
 	for (int i = 0; i < count; i++)

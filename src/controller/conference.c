@@ -95,7 +95,7 @@ booking_conference_lease(BookingCall *call)
 	int			count;
 	BookingConference *due =
 		booking_store_conferences_due(booking_call_hold_clock(),
-									  booking_load_full_keys(),
+									  booking_load_full_keys(NIL),
 									  booking_errand_ids(&kind),
 									  booking_errand_room(), &count);
 

@@ -66,6 +66,7 @@ typedef struct LeaseWork
 	int			nleased;		/* so far, the last in the list */
 } LeaseWork;
 
+static int	lock_due(int64 *operation_ids, int limit);
 static void lease_checked(BookingCall *call, int room);
 static void end_checks(const int64 *operation_ids, int count,
 					   const BookingLease *leases, int found);
@@ -129,10 +130,8 @@ booking_dispatch_lease(BookingCall *call)
 {
 	int			ahead = Min(nanswered, booking_max_in_flight / AHEAD_SHARE);
 	int			room = Min(booking_max_in_flight + ahead - in_flight, LEASE_LIMIT);
-	BookingDue *due;
 	int64	   *operation_ids;
-	int			found;
-	int			count = 0;
+	int			count;
 
 	/* nothing is leased ahead of requests that get no answers */
 	nanswered = 0;
@@ -141,23 +140,54 @@ booking_dispatch_lease(BookingCall *call)
 		return;
 	room += in_flight;
 	booking_fresh_sweep(call);
-	due = booking_store_operations_due(booking_call_hold_clock(),
-									   booking_load_full_keys(),
-									   booking_fresh_waiting() < CHECK_LIMIT,
-									   room - in_flight, &found);
-	operation_ids = palloc_array(int64, found + 1);
-	for (int i = 0; i < found; i++)
-	{
-		if (try_lock_intents(&due[i].identity, due[i].supersedes))
-			operation_ids[count++] = due[i].operation_id;
-		else
-			contended = true;
-	}
+	operation_ids = palloc_array(int64, room - in_flight);
+	count = lock_due(operation_ids, room - in_flight);
 	booking_lock_allow_waiting(true);
 	if (count > 0)
 		lease_together(call, operation_ids, count);
 	lease_checked(call, room - in_flight);
 	booking_lock_allow_waiting(true);
+}
+
+/*
+ * Lock what is due and nobody else has, up to limit, and put it down; returns how
+ * many.  An account that somebody is pointing elsewhere must not hide what is due
+ * for others, so then that is looked for without it.
+ */
+static int
+lock_due(int64 *operation_ids, int limit)
+{
+	List	   *moving = NIL;
+	int			nmoving;
+	int			found;
+	int			count;
+
+	do
+	{
+		BookingDue *due;
+
+		nmoving = list_length(moving);
+		count = 0;
+		due = booking_store_operations_due(booking_call_hold_clock(),
+										   booking_load_full_keys(moving),
+										   booking_fresh_waiting() < CHECK_LIMIT,
+										   limit, &found);
+		for (int i = 0; i < found; i++)
+		{
+			const BookingIdentity *identity = &due[i].identity;
+
+			if (!try_lock_intents(identity, due[i].supersedes))
+				contended = true;
+			else if (booking_lock_place_try(identity->tenant, due[i].account))
+				operation_ids[count++] = due[i].operation_id;
+			else
+				moving = lappend(moving, psprintf("%s\n%s",
+												  text_to_cstring(identity->tenant),
+												  text_to_cstring(due[i].account)));
+		}
+	} while (found == limit && list_length(moving) > nmoving);
+	contended |= moving != NIL;
+	return count;
 }
 
 /*
@@ -197,7 +227,9 @@ lease_checked(BookingCall *call, int room)
 		identity.tenant = cstring_to_text(leases[i].operation.tenant);
 		identity.principal = cstring_to_text(leases[i].principal);
 		identity.intent = cstring_to_text(leases[i].intent);
-		if (try_lock_intents(&identity, leases[i].payload.supersedes))
+		if (try_lock_intents(&identity, leases[i].payload.supersedes) &&
+			booking_lock_place_try(identity.tenant,
+								   cstring_to_text(leases[i].operation.account)))
 			operation_ids[count++] = leases[i].operation.operation_id;
 		else
 			contended = true;
@@ -495,7 +527,8 @@ booking_dispatch_applied(void)
 
 /*
  * Lease operations, in a subtransaction.  They are read here, since whatever
- * was read before their intents were locked may have changed.
+ * was read before their intents, and the place they are sent to, were locked may
+ * have changed.
  */
 static void
 lease_items(BookingCall *call, void *arg)

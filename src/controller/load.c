@@ -82,19 +82,24 @@ booking_load_full(const char *key)
 }
 
 /*
- * Keys of those that do not, and of accounts that wait for a token.
+ * Keys of those that do not, of accounts that wait for a token, and the others
+ * that are given.
  */
 ArrayType *
-booking_load_full_keys(void)
+booking_load_full_keys(List *others)
 {
 	text	  **keys;
 	int			count = 0;
 	dlist_iter	iter;
+	ListCell   *cell;
 
 	dlist_foreach(iter, &loads)
 		count++;
-	keys = palloc_array(text *, count + BOOKING_SIGNIN_LIMIT + 1);
+	keys = palloc_array(text *, count + list_length(others) +
+						BOOKING_SIGNIN_LIMIT + 1);
 	count = booking_signin_pending(keys);
+	foreach(cell, others)
+		keys[count++] = cstring_to_text(lfirst(cell));
 	dlist_foreach(iter, &loads)
 	{
 		BookingLoad *load = dlist_container(BookingLoad, node, iter.cur);

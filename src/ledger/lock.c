@@ -34,6 +34,7 @@ typedef enum BookingLockClass
 	BOOKING_LOCK_RESOURCE = 19268,
 	BOOKING_LOCK_WORKER = 19269,
 	BOOKING_LOCK_SIGNIN = 19270,
+	BOOKING_LOCK_PLACE = 19271,
 	BOOKING_LOCK_FEED = 19272,
 	BOOKING_LOCK_WEBHOOK = 19273
 } BookingLockClass;
@@ -192,6 +193,31 @@ booking_unlock_feed(const text *tenant)
 	release(BOOKING_LOCK_FEED,
 			hash_texts(tenant, NULL, NULL) % BOOKING_PERMISSION_BUCKETS,
 			ExclusiveLock);
+}
+
+/*
+ * Lock where an account sends to, in order to point it, or one of its calendars,
+ * elsewhere.  Waits for a lease that is not committed yet: what it is about to
+ * send there is known as sent afterwards.
+ */
+void
+booking_lock_place(const text *tenant, const text *account)
+{
+	acquire(BOOKING_LOCK_PLACE, hash_texts(tenant, account, NULL), ExclusiveLock);
+}
+
+/*
+ * Lock where an account sends to, in order to send there, unless somebody is
+ * pointing it elsewhere; returns whether it is locked.
+ */
+bool
+booking_lock_place_try(const text *tenant, const text *account)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0,
+						 hash_texts(tenant, account, NULL), BOOKING_LOCK_PLACE);
+	return LockAcquire(&tag, ShareLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 /*

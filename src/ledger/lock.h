@@ -36,6 +36,8 @@ extern bool booking_lock_intent_try(const BookingIdentity *identity);
 extern void booking_lock_feed(const text *tenant);
 extern bool booking_lock_feed_try(const text *tenant);
 extern void booking_unlock_feed(const text *tenant);
+extern void booking_lock_place(const text *tenant, const text *account);
+extern bool booking_lock_place_try(const text *tenant, const text *account);
 extern bool booking_lock_worker_try(void);
 extern int	booking_lock_worker_holder(void);
 extern bool booking_lock_signin_try(const text *tenant, const text *account);

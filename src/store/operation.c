@@ -153,7 +153,8 @@ booking_store_operations_due(TimestampTz now, ArrayType *without,
 							 bool all_kinds, int limit, int *count)
 {
 	static BookingPlan plan = {
-		"SELECT o.operation_id, i.tenant, i.principal, i.intent, i.supersedes"
+		"SELECT o.operation_id, i.tenant, i.principal, i.intent, i.supersedes,"
+		" o.account"
 		"  FROM booking.operation o"
 		"  JOIN booking.account a"
 		"    ON a.tenant = o.tenant AND a.account = o.account"
@@ -185,6 +186,7 @@ booking_store_operations_due(TimestampTz now, ArrayType *without,
 		due[i].identity.principal = DatumGetTextPP(booking_plan_column(i, 3, NULL));
 		due[i].identity.intent = DatumGetTextPP(booking_plan_column(i, 4, NULL));
 		due[i].supersedes = (text *) booking_plan_pointer(i, 5);
+		due[i].account = DatumGetTextPP(booking_plan_column(i, 6, NULL));
 	}
 	return due;
 }

@@ -47,6 +47,7 @@ typedef struct BookingDue
 	int64		operation_id;
 	BookingIdentity identity;
 	text	   *supersedes;		/* the intent it supersedes, or NULL */
+	text	   *account;
 } BookingDue;
 
 /* an operation that was leased, with what is needed to carry it out */
