@@ -5,12 +5,13 @@
 # commit, by COMMIT PREPARED and by CREATE EXTENSION, stops when it is told to,
 # ends with the server, one row that cannot be done holds up no other, and an
 # account is asked no more at a time than its provider allows.
+# It works with more files open than 1,024.
 #
 # Proves R35 and R75 (a poison row is parked, others go on), R38 (work resumes
 # by itself within seconds of a crash), R72 (the worker comes back), R79 (DROP
 # EXTENSION during a request ends quietly, a schema of our name is harmless),
 # R80 (its writes are counted), R90 (library newer and older than the SQL
-# objects), and
+# objects), R78 (nothing is select()ed), and
 # that without preloading booking_worker_start() does what it says.
 
 use strict;
@@ -417,6 +418,42 @@ pass('it leaves when idle');
 
 $session->quit;
 $node->stop;
+
+#
+# With more files open than select() can tell apart: those of whoever started the
+# server, which all its processes inherit
+#
+my $many = booking_node('many', start => 0,
+	conf => Booking::Stub::worker_conf() . "max_files_per_process = 2500\n");
+{
+	local $^F = 10000;
+	my @files;
+
+	system_or_bail('prlimit', '--pid', $$, '--nofile=4096:');
+	foreach (1 .. 1100)
+	{
+		open(my $file, '<', '/dev/null') or die "open: $!";
+		push @files, $file;
+	}
+	$many->start;
+}
+$session = session($many);
+$session->query('SET client_min_messages = error');
+$session->query('CREATE EXTENSION booking CASCADE');
+$stub->client($session, 'many', 'hang');
+$stub->client($session, 'more', 'store');
+claim($session, 'many', 'many');
+wait_until('the request has arrived', sub { $stub->requests('many') >= 1 });
+my $worker = worker_pid($session);
+my ($highest) = sort { $b <=> $a } map { m{/(\d+)$} }
+  grep { (readlink($_) // '') =~ /^socket:/ } glob("/proc/$worker/fd/*");
+cmp_ok($highest, '>', 1024, 'its sockets have numbers above 1,024');
+claim($session, 'more', 'more');
+is_settled($session, 'more', 'create confirmed', 'and it works');
+$session->query("SELECT booking_cancel('t', 'p', 'more')");
+is_settled($session, 'more', 'create confirmed, cancel confirmed', 'with connections that it keeps');
+$session->quit;
+is_quick('and ends when it is told to', 2, sub { $many->stop('fast') });
 $stub->stop;
 
 done_testing();

@@ -6,8 +6,9 @@
 # death restarts the server and clears its memory.  What it dies of is put away
 # after booking.max_attempts.
 #
-# Proves R72 (the worker comes back), R71 (a failing start backs off), R35 (a
-# poison row is parked) and the crash loop of DESIGN.md section 7.
+# Proves R72 (the worker comes back), R71 (a failing start backs off), R78 (it may
+# be ended at any stage), R35 (a poison row is parked) and the crash loop of
+# DESIGN.md section 7.
 
 use strict;
 use warnings FATAL => 'all';
@@ -146,6 +147,44 @@ $session = session($node);
 $node->backup('base');
 ok(!-e $node->backup_dir . '/base/pg_stat_tmp/booking.starts',
 	'a base backup leaves the file out');
+
+#
+# It may be ended at any stage of its start: while it enters the database, while
+# it looks for the extension, and in its first round.
+#
+my $log = -s $node->logfile;
+foreach my $relation ('pg_db_role_setting', 'pg_extension', 'booking.operation')
+{
+	my $holder = session($node);
+
+	($pid) = next_worker('');
+	$holder->query('BEGIN');
+	$holder->query("LOCK TABLE $relation IN ACCESS EXCLUSIVE MODE");
+	$session->query("SELECT pg_terminate_backend($pid)");
+	my $starting = 0;
+	wait_until(
+		"a worker waits for $relation",
+		sub {
+			$starting = $session->query(
+				$relation =~ /^pg_/ ?
+				  "SELECT coalesce(max(pid), 0) FROM pg_locks WHERE relation = '$relation'::regclass AND NOT granted" :
+				  "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE query ~ '^an error ended the last round'"
+			);
+			return $starting != 0 && $starting != $pid;
+		});
+
+	# unless lock_timeout has ended it
+	kill('TERM', $starting);
+	wait_until('it has ended', sub { !kill('ZERO', $starting) });
+	$holder->query('ROLLBACK');
+	$holder->quit;
+	($pid) = next_worker($starting);
+	claim($session, 'a', "after $relation");
+	is_settled($session, "after $relation", 'create confirmed',
+		"ended while it waited for $relation, it comes back");
+}
+unlike(slurp_file($node->logfile, $log), qr/terminating any other active server processes/,
+	'and takes the server down at none of them');
 
 #
 # What the worker dies of is put away, and the rest is done
