@@ -114,6 +114,19 @@ booking_arena_reset(BookingArena *arena)
 void *
 booking_arena_alloc(BookingArena *arena, size_t size)
 {
+	char	   *result = booking_arena_reserve(arena, size);
+
+	if (result != NULL)
+		memset(result, 0, size);
+	return result;
+}
+
+/*
+ * The same, but not zeroed: what is never written costs an address only.
+ */
+char *
+booking_arena_reserve(BookingArena *arena, size_t size)
+{
 	size_t		rounded;
 	ArenaBlock *block;
 	char	   *result;
@@ -140,7 +153,6 @@ booking_arena_alloc(BookingArena *arena, size_t size)
 	result = (char *) block + ARENA_HEADER + block->used;
 	block->used += rounded;
 	arena->total = Min(arena->total + rounded, arena->limit);
-	memset(result, 0, size);
 	return result;
 }
 
@@ -160,10 +172,22 @@ booking_arena_copy(BookingArena *arena, const char *data, size_t len)
 			arena->failed = true;
 		return NULL;
 	}
-	copy = booking_arena_alloc(arena, len + 1);
+	copy = booking_arena_reserve(arena, len + 1);
 	if (copy != NULL)
+	{
 		memcpy(copy, data, len);
+		copy[len] = '\0';
+	}
 	return copy;
+}
+
+/*
+ * A copy of a terminated string.
+ */
+char *
+booking_arena_copy_text(BookingArena *arena, const char *text)
+{
+	return text == NULL ? NULL : booking_arena_copy(arena, text, strlen(text));
 }
 
 /*

@@ -32,8 +32,10 @@ extern BookingArena *booking_arena_create(size_t limit);
 extern void booking_arena_free(BookingArena *arena);
 extern void booking_arena_reset(BookingArena *arena);
 extern void *booking_arena_alloc(BookingArena *arena, size_t size);
+extern char *booking_arena_reserve(BookingArena *arena, size_t size);
 extern char *booking_arena_copy(BookingArena *arena, const char *data,
 								size_t len);
+extern char *booking_arena_copy_text(BookingArena *arena, const char *text);
 extern bool booking_arena_failed(const BookingArena *arena);
 
 #endif							/* BOOKING_ARENA_H */

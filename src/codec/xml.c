@@ -38,8 +38,8 @@ typedef const xmlError *ErrorArgument;
 typedef xmlErrorPtr ErrorArgument;
 #endif
 
-/* a buffer that has grown to any text of a document, each byte become two */
-#define TEXTS_SIZE(len) ((size_t) (len) * 8 + 64 * 1024)
+/* any text of a document, each byte become two */
+#define TEXTS_SIZE(len) ((size_t) (len) * 2 + 1)
 
 /* bytes given to libxml2 at one time */
 #define MAX_PIECE (1024 * 1024)
@@ -113,13 +113,16 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	document.reader = reader;
 	document.arena = arena;
 
-	/* what a growing buffer leaves behind must not stay with the result */
+	/* room for all that may come, so that a long text leaves nothing behind */
 	texts = booking_arena_create(TEXTS_SIZE(len));
 	booking_buffer_init(&document.text, texts);
+	document.text.data = booking_arena_reserve(texts, TEXTS_SIZE(len));
+	document.text.size = TEXTS_SIZE(len);
 
 	set_handler(&handler);
 
-	context = texts == NULL ? NULL : xmlCreateMemoryParserCtxt(data, (int) len);
+	context = document.text.data == NULL ? NULL :
+		xmlCreateMemoryParserCtxt(data, (int) len);
 	if (context == NULL)
 	{
 		booking_arena_free(texts);

@@ -16,6 +16,7 @@
 #include "guc.h"
 
 #define MAX_BODY_BYTES (8 * 1024 * 1024)
+#define MAX_SHARED_BODY_BYTES (2 * 1024 * 1024)
 #define TRICKLE_BYTES 16
 #define TRICKLE_SECONDS 10
 
@@ -41,6 +42,19 @@ booking_http_limits(void)
 	limits.insecure_hosts = keep(limits.insecure_hosts, booking_insecure_hosts);
 	limits.allowed_networks = keep(limits.allowed_networks,
 								   booking_allowed_networks);
+	return &limits;
+}
+
+/*
+ * The same for answers of which several are in hand at a time.
+ */
+const BookingHttpLimits *
+booking_http_limits_shared(void)
+{
+	static BookingHttpLimits limits;
+
+	limits = *booking_http_limits();
+	limits.max_body = MAX_SHARED_BODY_BYTES;
 	return &limits;
 }
 

@@ -14,5 +14,6 @@
 #include "net/http.h"
 
 extern const BookingHttpLimits *booking_http_limits(void);
+extern const BookingHttpLimits *booking_http_limits_shared(void);
 
 #endif							/* BOOKING_LIMITS_H */

@@ -15,10 +15,13 @@
 #include "provider/provider.h"
 #include "sync/round.h"
 
-extern int	booking_lot_collect(const BookingPullChunk *chunk,
-								const BookingPullItem *const *wanted,
-								int limit, BookingPullItem *items);
-extern void booking_lot_store(BookingCall *call, const BookingRound *round,
-							  const BookingPullItem *items, int count);
+extern bool booking_lot_store_fetched(BookingCall *call,
+									  const BookingRound *round,
+									  const BookingPullChunk *chunk,
+									  const BookingPullItem *const *wanted,
+									  int limit, int *stored);
+extern int	booking_lot_store_brought(BookingCall *call,
+									  const BookingRound *round,
+									  const BookingPullItem **wanted, int count);
 
 #endif							/* BOOKING_LOT_H */

@@ -38,7 +38,6 @@ static bool fill_bodies(BookingCall *call, const BookingLease *lease,
 static bool accept_attendees(const BookingLease *lease,
 							 BookingDispatch *dispatch);
 static void copy_intents(const BookingLease *lease, BookingDispatch *dispatch);
-static const char *copy_string(BookingArena *arena, const char *string);
 static text *copy_text(BookingArena *arena, const char *string);
 
 /*
@@ -75,13 +74,15 @@ booking_prepare_dispatch(BookingCall *call, const BookingLease *lease,
 	dispatch->task.job = &dispatch->job;
 	dispatch->task.arena = arena;
 	dispatch->provider = account.provider;
-	dispatch->account_key = copy_string(arena, psprintf("%s\n%s", operation->tenant,
-														operation->account));
+	dispatch->account_key =
+		booking_arena_copy_text(arena, psprintf("%s\n%s", operation->tenant,
+												operation->account));
 	copy_intents(lease, dispatch);
 	if (account.provider != NULL && account.provider->writes_in_series && !lookup)
-		dispatch->calendar_key = copy_string(arena, psprintf("%s\n%s",
-															 dispatch->account_key,
-															 operation->calendar));
+		dispatch->calendar_key =
+			booking_arena_copy_text(arena, psprintf("%s\n%s",
+													dispatch->account_key,
+													operation->calendar));
 	fill_job(operation, lease, dispatch);
 
 	if (dispatch->provider != NULL)
@@ -118,11 +119,11 @@ fill_job(const BookingOperation *operation, const BookingLease *lease,
 		strcmp(operation->kind, "update") == 0 ? BOOKING_JOB_UPDATE :
 		BOOKING_JOB_CANCEL;
 	job->kind = dispatch->lookup ? BOOKING_JOB_LOOKUP : job->looked_up;
-	job->base_url = copy_string(arena, lease->base_url);
-	job->collection = copy_string(arena, lease->remote_id);
-	job->event_id = copy_string(arena, operation->event_id);
-	job->href = copy_string(arena, operation->href);
-	job->etag = copy_string(arena, operation->etag);
+	job->base_url = booking_arena_copy_text(arena, lease->base_url);
+	job->collection = booking_arena_copy_text(arena, lease->remote_id);
+	job->event_id = booking_arena_copy_text(arena, operation->event_id);
+	job->href = booking_arena_copy_text(arena, operation->href);
+	job->etag = booking_arena_copy_text(arena, operation->etag);
 	job->wanted = &dispatch->wanted;
 }
 
@@ -233,16 +234,6 @@ copy_intents(const BookingLease *lease, BookingDispatch *dispatch)
 	dispatch->identity.intent = copy_text(arena, lease->intent);
 	if (supersedes != NULL)
 		dispatch->supersedes = copy_text(arena, text_to_cstring(supersedes));
-}
-
-/*
- * A copy of a string in an arena, NULL for NULL.
- */
-static const char *
-copy_string(BookingArena *arena, const char *string)
-{
-	return string == NULL ? NULL :
-		booking_arena_copy(arena, string, strlen(string));
 }
 
 /*

@@ -11,7 +11,8 @@
  *	...		the listing goes on at its next page, or the round is finished:
  *			what it leaves out of ours is asked about (proof.c), then judged
  *
- * A listing is kept in memory until worked off, objects until their lot is stored.
+ * A listing is kept in memory until worked off, objects until their lot is stored,
+ * and one round at a time has objects that are more than a few megabytes.
  *
  * IDENTIFICATION
  *	  booking/src/controller/pull.c
@@ -59,6 +60,7 @@ typedef enum PullWait
 {
 	PULL_START,					/* for its first request to be sent */
 	PULL_ANSWER,				/* for an answer */
+	PULL_AGAIN,					/* for asking again: the answer was too large */
 	PULL_WORK					/* for a transaction */
 } PullWait;
 
@@ -74,6 +76,7 @@ typedef struct PullProgress
 	const char *token;			/* of its end */
 	int			nwanted;
 	int			nfetched;		/* of them, stored */
+	int			nstored;		/* of those that were fetched after them */
 	int			lot_size;
 } PullProgress;
 
@@ -106,10 +109,11 @@ typedef struct PullRun
 
 static void lease_item(BookingCall *call, void *arg);
 static PullRun *make_run(const BookingCursorLease *lease);
-static const char *copy_string(BookingArena *arena, const char *string);
 static void ask_listing(PullRun *run);
 static void ask_lot(PullRun *run);
+static void ask_again(PullRun *run);
 static void send_request(PullRun *run);
+static void free_lot(PullRun *run);
 static void ask_about_suspects(PullRun *run);
 static void on_answer(void *arg, const BookingHttpResponse *response);
 static void on_proof(void *arg);
@@ -118,7 +122,6 @@ static void work_step(BookingCall *call, void *arg);
 static void listed(BookingCall *call, PullRun *run);
 static void listed_more(BookingCall *call, PullRun *run);
 static void finish(BookingCall *call, PullRun *run);
-static void store_brought(BookingCall *call, PullRun *run);
 static void fetched(BookingCall *call, PullRun *run);
 static void failed(BookingCall *call, PullRun *run);
 static void step_failed(BookingCall *call, PullRun *run, ErrorData *error);
@@ -132,6 +135,7 @@ static BookingHttpEngine *http_engine = NULL;
 static dlist_head runs;
 static int	nruns = 0;
 static bool contended = false;	/* something waits for a caller's lock */
+static PullRun *large = NULL;	/* the one that may have a large answer */
 
 /* what a lease works on */
 typedef struct LeaseWork
@@ -202,7 +206,8 @@ booking_pull_forget(void)
 }
 
 /*
- * The leases are committed, and so are parts of rounds: send what they ask for.
+ * The leases are committed, and so are parts of rounds: send what they ask for,
+ * and again what was too large, as far as its turn has come.
  */
 void
 booking_pull_start(void)
@@ -215,6 +220,8 @@ booking_pull_start(void)
 
 		if (run->at.wait == PULL_START)
 			ask_listing(run);
+		else if (run->at.wait == PULL_AGAIN)
+			ask_again(run);
 	}
 }
 
@@ -296,8 +303,8 @@ lease_item(BookingCall *call, void *arg)
 	run->round.suspects = &run->suspects;
 	run->job.from = booking_unix_microseconds(run->round.from);
 	run->job.until = booking_unix_microseconds(run->round.until);
-	run->job.token = copy_string(run->arena, lease->cursor.token);
-	run->job.page = copy_string(run->arena, lease->cursor.page);
+	run->job.token = booking_arena_copy_text(run->arena, lease->cursor.token);
+	run->job.page = booking_arena_copy_text(run->arena, lease->cursor.page);
 	if (state == BOOKING_SIGNIN_UNUSABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
@@ -343,13 +350,13 @@ make_run(const BookingCursorLease *lease)
 	run->arena = arena;
 	run->at.wait = PULL_START;
 	run->at.lot_size = LOT_SIZE;
-	run->tenant = copy_string(arena, lease->tenant);
-	run->account = copy_string(arena, lease->account);
-	run->account_key = copy_string(arena, psprintf("%s\n%s", lease->tenant,
+	run->tenant = booking_arena_copy_text(arena, lease->tenant);
+	run->account = booking_arena_copy_text(arena, lease->account);
+	run->account_key = booking_arena_copy_text(arena, psprintf("%s\n%s", lease->tenant,
 												   lease->account));
 	run->provider = booking_provider_find(lease->provider);
-	run->job.base_url = copy_string(arena, lease->base_url);
-	run->job.collection = copy_string(arena, lease->remote_id);
+	run->job.base_url = booking_arena_copy_text(arena, lease->base_url);
+	run->job.collection = booking_arena_copy_text(arena, lease->remote_id);
 	run->job.failures = lease->cursor.failures;
 	run->pull.job = &run->job;
 	dlist_push_tail(&runs, &run->node);
@@ -358,21 +365,12 @@ make_run(const BookingCursorLease *lease)
 }
 
 /*
- * A copy of a string in an arena, NULL for NULL.
- */
-static const char *
-copy_string(BookingArena *arena, const char *string)
-{
-	return string == NULL ? NULL :
-		booking_arena_copy(arena, string, strlen(string));
-}
-
-/*
  * Ask for the next page of the listing.
  */
 static void
 ask_listing(PullRun *run)
 {
+	free_lot(run);
 	booking_arena_free(run->listing);
 	run->listing = booking_arena_create(LISTING_LIMIT);
 	run->pull.arena = run->listing;
@@ -386,13 +384,45 @@ ask_listing(PullRun *run)
 static void
 ask_lot(PullRun *run)
 {
-	booking_arena_free(run->lot);
+	free_lot(run);
 	run->lot = booking_arena_create(LOT_LIMIT);
 	run->pull.arena = run->lot;
 	run->nasked = Min(run->at.lot_size, run->at.nwanted - run->at.nfetched);
 	run->provider->pull_fetch(&run->pull, run->objects + run->at.nfetched,
 							  run->nasked, &run->request);
 	send_request(run);
+}
+
+/*
+ * An answer was larger than one of several may be: ask for fewer objects.  Where
+ * that cannot be, send the same request when no other round has a large answer.
+ */
+static void
+ask_again(PullRun *run)
+{
+	if (run->pull.arena == run->lot && run->nasked > 1)
+	{
+		run->provider->pull_abandon(&run->pull);
+		run->at.lot_size = run->nasked / 2;
+		ask_lot(run);
+	}
+	else if (large == NULL)
+	{
+		large = run;
+		send_request(run);
+	}
+}
+
+/*
+ * Let go of what was fetched: it is another round's turn.
+ */
+static void
+free_lot(PullRun *run)
+{
+	booking_arena_free(run->lot);
+	run->lot = NULL;
+	if (large == run)
+		large = NULL;
 }
 
 /*
@@ -403,7 +433,9 @@ send_request(PullRun *run)
 {
 	run->at.wait = PULL_ANSWER;
 	booking_http_start(http_engine, &run->request, &run->auth,
-					   booking_http_limits(), run->pull.arena, on_answer, run);
+					   run == large ? booking_http_limits() :
+					   booking_http_limits_shared(),
+					   run->pull.arena, on_answer, run);
 }
 
 /*
@@ -447,7 +479,10 @@ on_answer(void *arg, const BookingHttpResponse *response)
 {
 	PullRun    *run = arg;
 
-	if (run->provider->pull_next(&run->pull, response, &run->request))
+	if (response->transport == BOOKING_TRANSPORT_TOO_LARGE && run != large &&
+		run->request.sink == NULL)
+		run->at.wait = PULL_AGAIN;
+	else if (run->provider->pull_next(&run->pull, response, &run->request))
 		send_request(run);
 	else
 	{
@@ -570,12 +605,13 @@ listed_more(BookingCall *call, PullRun *run)
 	if (chunk == NULL)
 	{
 		booking_round_page(&run->round, run->at.page);
-		run->job.page = copy_string(run->arena, run->at.page);
+		run->job.page = booking_arena_copy_text(run->arena, run->at.page);
 		run->at.wait = PULL_START;
 		return;
 	}
 	run->at.nwanted = booking_projection_list(&run->round, chunk, run->wanted);
-	store_brought(call, run);
+	run->at.nwanted = booking_lot_store_brought(call, &run->round, run->wanted,
+												run->at.nwanted);
 	for (int i = 0; i < run->at.nwanted; i++)
 		run->objects[i] = run->wanted[i]->object;
 	run->at.chunk = chunk->next;
@@ -612,46 +648,22 @@ finish(BookingCall *call, PullRun *run)
 }
 
 /*
- * Store what the listing brought of the wanted objects; the others remain.
- */
-static void
-store_brought(BookingCall *call, PullRun *run)
-{
-	BookingPullItem *items = palloc_array(BookingPullItem, run->at.nwanted + 1);
-	int			nbrought = 0;
-	int			nleft = 0;
-
-	for (int i = 0; i < run->at.nwanted; i++)
-	{
-		if (run->wanted[i]->data != NULL)
-			items[nbrought++] = *run->wanted[i];
-		else
-			run->wanted[nleft++] = run->wanted[i];
-	}
-	run->at.nwanted = nleft;
-	if (nbrought > 0)
-		booking_lot_store(call, &run->round, items, nbrought);
-}
-
-/*
  * Objects have come, or there were too many of them for one answer.
  */
 static void
 fetched(BookingCall *call, PullRun *run)
 {
-	BookingPullItem *items;
-
 	if (run->pull.result.kind == BOOKING_PULL_TOO_LARGE)
 	{
 		run->at.lot_size = Max(1, run->nasked / 2);
 		run->at.wait = PULL_START;
 		return;
 	}
-	items = palloc_array(BookingPullItem, run->nasked);
-	booking_lot_store(call, &run->round, items,
-					  booking_lot_collect(run->pull.result.items,
-										  run->wanted + run->at.nfetched,
-										  run->nasked, items));
+	if (!booking_lot_store_fetched(call, &run->round, run->pull.result.items,
+								   run->wanted + run->at.nfetched, run->nasked,
+								   &run->at.nstored))
+		return;					/* the rest in a transaction of its own */
+	run->at.nstored = 0;
 	run->at.nfetched += run->nasked;
 	run->at.lot_size = Min(run->at.lot_size * 2, LOT_SIZE);
 	if (run->at.nfetched < run->at.nwanted)
@@ -723,7 +735,7 @@ free_run(PullRun *run)
 	booking_proof_end(&run->proof);
 	booking_arena_free(run->suspects.arena);
 	booking_arena_free(run->listing);
-	booking_arena_free(run->lot);
+	free_lot(run);
 	booking_arena_free(run->arena);
 }
 

@@ -53,11 +53,16 @@
 typedef struct Builder
 {
 	const BookingRound *round;
-	const BookingPullItem *item;
+	const BookingPullItem *items;
+	int			nreplaced;		/* of them, whose old rows are gone */
+	const BookingPullItem *item;	/* the one that rows are made of */
+	MemoryContext caller;		/* lives longer than the rows */
 	MemoryContext batch;		/* holds the rows and all that they point to */
 	MemoryContext scratch;		/* for making one value */
 	BookingEventRows rows;
 	Size		bytes;			/* of the rows, about */
+	int64	   *nrows;			/* stored so far, or about to be */
+	BookingOwnedObjects owned;	/* of the items that were replaced */
 	const BookingEventDetail *detail;	/* of which attendees are, NULL if none */
 	Datum		attendees;
 	Datum		values[BOOKING_EVENT_COLUMNS];
@@ -77,6 +82,7 @@ static void add_stand_in(Builder *builder, bool recurring, const char *problem);
 static void begin_row(Builder *builder, bool recurring);
 static void end_row(Builder *builder);
 static void flush(Builder *builder);
+static void replace(Builder *builder);
 static void set(Builder *builder, BookingEventColumn column, Datum value);
 static void set_text(Builder *builder, BookingEventColumn column,
 					 const char *value);
@@ -166,49 +172,48 @@ note_seen(const BookingRound *round, text **objects, int count,
 }
 
 /*
- * Store objects that were fetched.
+ * Store objects that were fetched, from the first on.  Adds to nrows how many rows
+ * they have, and stops behind the object with which there are enough for one
+ * transaction.  Returns how many objects were stored, at least one.
  */
-void
+int
 booking_projection_apply(BookingCall *call, const BookingRound *round,
-						 const BookingPullItem *items, int count)
+						 const BookingPullItem *items, int count, int64 *nrows)
 {
-	BookingOwnedObjects owned;
-	Builder		builder = {round};
-	MemoryContext caller;
-	BookingPullItem *found = palloc_array(BookingPullItem, count + 1);
-	int			nfound = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		if (!items[i].removed)
-			found[nfound++] = items[i];
-	}
+	Builder		builder = {round, items};
+	ArrayType  *gone = objects_of(items, count, true);
+	ArrayType  *stored;
+	int			done = 0;
 
 	/* what is gone may be an event of ours, which is judged */
-	if (nfound < count)
-		booking_store_events_remove(round->calendar_id, round->round,
-									objects_of(items, count, true));
-	booking_store_events_delete(round->calendar_id,
-								objects_of(found, nfound, false), &owned);
+	if (gone != NULL)
+		booking_store_events_remove(round->calendar_id, round->round, gone);
+	builder.nrows = nrows;
+	builder.caller = CurrentMemoryContext;
+	builder.owned.objects = palloc_array(text *, count + 1);
+	builder.owned.intent_ids = palloc_array(int64, count + 1);
 	/* if this fails, they go with the subtransaction */
 	builder.batch = AllocSetContextCreate(CurTransactionContext, "booking events",
 										  ALLOCSET_DEFAULT_SIZES);
 	builder.scratch = AllocSetContextCreate(CurTransactionContext,
 											"booking event value",
 											ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(builder.batch);
-	for (int i = 0; i < nfound; i++)
+	MemoryContextSwitchTo(builder.batch);
+	do
 	{
-		builder.item = &found[i];
-		add_item(&builder);
-	}
+		builder.item = &items[done++];
+		if (!builder.item->removed)
+			add_item(&builder);
+	} while (done < count && *nrows < BOOKING_PROJECTION_ROWS);
 	flush(&builder);
-	MemoryContextSwitchTo(caller);
+	MemoryContextSwitchTo(builder.caller);
 	MemoryContextDelete(builder.scratch);
 	MemoryContextDelete(builder.batch);
-	booking_store_events_keep(round->calendar_id, &owned);
-	booking_store_overlaps_of_objects(round->calendar_id,
-									  objects_of(found, nfound, false), call->now);
+	booking_store_events_keep(round->calendar_id, &builder.owned);
+	stored = objects_of(items, done, false);
+	if (stored != NULL)
+		booking_store_overlaps_of_objects(round->calendar_id, stored, call->now);
+	return done;
 }
 
 /*
@@ -219,10 +224,11 @@ booking_projection_spoil(BookingCall *call, const BookingRound *round,
 						 const BookingPullItem *item, const char *problem)
 {
 	BookingPullItem bad = *item;
+	int64		nrows = 0;
 
 	bad.data = NULL;
 	bad.problem = problem;
-	booking_projection_apply(call, round, &bad, 1);
+	booking_projection_apply(call, round, &bad, 1, &nrows);
 }
 
 /*
@@ -401,23 +407,52 @@ static void
 end_row(Builder *builder)
 {
 	booking_store_event_add(&builder->rows, builder->values, builder->nulls);
+	(*builder->nrows)++;
 	builder->bytes += ROW_BYTES;
 	if (builder->bytes > BATCH_BYTES)
 		flush(builder);
 }
 
 /*
- * Store the rows that were made.
+ * Store the rows that were made, in the place of those that their objects had.
  */
 static void
 flush(Builder *builder)
 {
+	replace(builder);
 	booking_store_events_insert(builder->round->calendar_id,
 								builder->round->round, &builder->rows);
 	MemoryContextReset(builder->batch);
 	memset(&builder->rows, 0, sizeof(builder->rows));
 	builder->bytes = 0;
 	builder->detail = NULL;
+}
+
+/*
+ * Delete what is stored of the objects that rows were made of, up to the present
+ * one; it may have more rows, which its next batch adds.
+ */
+static void
+replace(Builder *builder)
+{
+	const BookingPullItem *items = builder->items + builder->nreplaced;
+	int			count = (int) (builder->item + 1 - items);
+	ArrayType  *objects = objects_of(items, count, false);
+	BookingOwnedObjects *owned = &builder->owned;
+	BookingOwnedObjects found;
+	MemoryContext batch;
+
+	if (objects == NULL)
+		return;
+	batch = MemoryContextSwitchTo(builder->caller);
+	booking_store_events_delete(builder->round->calendar_id, objects, &found);
+	MemoryContextSwitchTo(batch);
+	for (int i = 0; i < found.count; i++)
+	{
+		owned->objects[owned->count] = found.objects[i];
+		owned->intent_ids[owned->count++] = found.intent_ids[i];
+	}
+	builder->nreplaced += count;
 }
 
 /*
@@ -516,7 +551,8 @@ unix_instant(TimestampTz instant)
 }
 
 /*
- * Names of items, as an array: of all, or of those that are said to be gone.
+ * Names of items, as an array: of those that are said to be gone, or of those that
+ * are not.  NULL if there are none.
  */
 static ArrayType *
 objects_of(const BookingPullItem *items, int count, bool removed)
@@ -526,10 +562,10 @@ objects_of(const BookingPullItem *items, int count, bool removed)
 
 	for (int i = 0; i < count; i++)
 	{
-		if (!removed || items[i].removed)
+		if (items[i].removed == removed)
 			objects[found++] = object_text(items[i].object);
 	}
-	return booking_record_make_text_array(objects, found);
+	return found == 0 ? NULL : booking_record_make_text_array(objects, found);
 }
 
 /*

@@ -14,12 +14,16 @@
 #include "provider/provider.h"
 #include "sync/round.h"
 
+/* rows that are enough for one transaction */
+#define BOOKING_PROJECTION_ROWS 20000
+
 extern int	booking_projection_list(const BookingRound *round,
 									const BookingPullChunk *listed,
 									const BookingPullItem **wanted);
-extern void booking_projection_apply(BookingCall *call,
+extern int	booking_projection_apply(BookingCall *call,
 									 const BookingRound *round,
-									 const BookingPullItem *items, int count);
+									 const BookingPullItem *items, int count,
+									 int64 *nrows);
 extern void booking_projection_spoil(BookingCall *call,
 									 const BookingRound *round,
 									 const BookingPullItem *item,
