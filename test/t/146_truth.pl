@@ -1,12 +1,13 @@
 # test/t/146_truth.pl
 #
 # Rounds against truth: somebody edits a calendar at random (calendar_editor.py)
-# while it is read, bookings are made in it, its token expires, time passes, and
-# the worker, the server and the calendar's server are killed.  Then what is
-# known of it is what its files say to a program that shares no code with us
-# (calendar_truth.py), event by event and occurrence by occurrence.
+# while it is read, bookings are made in it, their events moved and deleted, its
+# token expires, time passes, and the worker, the server and the calendar's server
+# are killed.  Then what is known of it is what its files say to a program that
+# shares no code with us (calendar_truth.py), event by event and occurrence by
+# occurrence, and bookings hold the time of their events.
 #
-# Proves R41, R43, R46 and R50 in the large, R51 to R53 for what a server keeps,
+# Proves R36, R41, R43, R46 and R50 in the large, R51 to R53 for what a server keeps,
 # and that nothing of this depends on when somebody dies.
 
 use strict;
@@ -111,6 +112,7 @@ sub is_true
 	book();
 	settled();
 	read_calendar();
+	is(astray(), '', "$name: bookings are where their events are");
 	@known = known();
 	@truth = truth();
 	$count{$_}++ foreach @truth;
@@ -128,6 +130,7 @@ sub is_true
 
 my %happened;
 my $booked = 0;
+my @deleted;	# intents whose event somebody deleted
 
 # Wait until no operation is open; what waits for its time gets it.
 sub settled
@@ -265,11 +268,71 @@ sub cancel
 	return;
 }
 
+# The intents whose event somebody deleted, as SQL.
+sub deleted
+{
+	return 'ARRAY[' . join(', ', map { "'$_'" } @deleted) . ']::text[]';
+}
+
+# An event of ours that nothing is being done to, and its intent.
+sub event_of_ours
+{
+	return $session->row(<<"EOQ");
+SELECT e.object, i.intent
+  FROM booking.event e JOIN booking.intent i USING (intent_id) JOIN booking.calendar c USING (calendar_id)
+ WHERE c.calendar = '$kind' AND i.state = 'created' AND i.remote = 'confirmed'
+   AND i.intent <> ALL (${\deleted()})
+ ORDER BY md5(concat_ws(' ', i.intent, ${\int(rand(1000000))})) LIMIT 1
+EOQ
+}
+
+# Somebody moves an event of ours to another time, which is free: all are.
+sub move_ours
+{
+	my ($object) = event_of_ours();
+	my $start = sprintf('2030%02d%02dT%02d', 3 + rand(2), 1 + rand(28), rand(24));
+
+	return unless defined $object;
+	$happened{'moves of ours'}++;
+	$server->edit(
+		$object,
+		sub {
+			s/^(DTSTART[^:]*:)\d{8}T\d{4}/$1${start}10/m;
+			s/^(DTEND[^:]*:)\d{8}T\d{4}/$1${start}40/m;
+		});
+	return;
+}
+
+# Somebody deletes one.
+sub delete_ours
+{
+	my ($object, $intent) = event_of_ours();
+
+	return unless defined $object;
+	$happened{'deletions of ours'}++;
+	push @deleted, $intent;
+	$server->demand('DELETE', $object);
+	return;
+}
+
+# Bookings that are not where their events are, or whose events are gone.
+sub astray
+{
+	return $session->query(<<"EOQ");
+SELECT coalesce(string_agg(i.intent, ' ' ORDER BY i.intent), '') FROM booking.intent i
+ WHERE i.intent LIKE '$kind-%' AND i.state = 'created' AND NOT EXISTS
+  (SELECT FROM booking.reservation v JOIN booking.event e USING (intent_id) JOIN booking.calendar c USING (calendar_id)
+    WHERE v.intent_id = i.intent_id AND c.calendar = '$kind' AND v.occupied = e.during)
+EOQ
+}
+
 # What may happen behind an edit, and how often in a thousand.
 my @besides = (
 	[ 250, 'rounds asked for', sub { $session->query("SELECT booking_sync('t', '$kind')") } ],
 	[ 40, 'bookings', \&book ],
 	[ 15, 'cancellations', \&cancel ],
+	[ 40, 'moves of ours', \&move_ours ],
+	[ 20, 'deletions of ours', \&delete_ours ],
 	[ size(8, 4), 'lost tokens', \&forget_token ],
 	[ size(8, 3), 'days', sub { pass_time(26 * 3600) } ],
 	[ size(30, 12), 'workers killed', sub { in_a_round('workers killed', \&kill_worker) } ],
@@ -287,7 +350,7 @@ sub besides
 
 		if (($pick -= $weight) < 0)
 		{
-			$happened{$name}++ if $name !~ /killed|ended|restarts/;
+			$happened{$name}++ if $name !~ /killed|ended|restarts|ours/;
 			$code->();
 			return;
 		}
@@ -305,6 +368,7 @@ foreach my $name (qw(radicale xandikos))
 
 	$kind = $name;
 	%happened = ();
+	@deleted = ();
 	$booked = 0;
 	$server = Booking::Caldav->new($kind);
 	attach($session, $server, $server->url, $kind, $kind);
@@ -338,6 +402,8 @@ foreach my $name (qw(radicale xandikos))
 	$session->query('UPDATE booking.cursor SET token = NULL');
 	is_true("$kind: read anew");
 	is_clean($session, "$kind: at the end");
+	is($session->query("SELECT count(*) FROM booking.intent WHERE state <> 'canceled' AND intent = ANY (${\deleted()})"),
+		0, "$kind: whose event was deleted is canceled");
 
 	note("$kind: edits: " . join(', ', map { "$done{$_} $_" } sort keys %done));
 	figure("$kind: edits", $edits{$kind});
@@ -345,7 +411,8 @@ foreach my $name (qw(radicale xandikos))
 	figure("$kind: rounds", $session->query(
 		"SELECT k.round FROM booking.cursor k JOIN booking.calendar c USING (calendar_id) WHERE c.calendar = '$kind'"));
 	figure("$kind: seconds", sprintf('%.0f', time() - $begin));
-	cmp_ok($happened{$_} // 0, '>', 0, "$kind: $_") foreach 'rounds that were cut', 'workers killed';
+	cmp_ok($happened{$_} // 0, '>', 0, "$kind: $_")
+	  foreach 'rounds that were cut', 'workers killed', 'moves of ours', 'deletions of ours';
 	$server->stop;
 }
 

@@ -5,8 +5,8 @@
 
 Changes the calendar PATH of a CalDAV server on this machine: events of one
 time, of whole days and without busy time, series with dates left out, added,
-moved and canceled, in several zones, most of them near DAY (as 20300501), about
-OBJECTS of them.
+moved and canceled, by themselves or with all that follow, in several zones, most
+of them near DAY (as 20300501), about OBJECTS of them.
 Events are created, edited, moved, deleted, put back, put under another name and
 given another's name.  The same seed makes the same edits.
 
@@ -155,7 +155,8 @@ class Editor:
 
     def some_rule(self, start):
         weekdays = self.random.sample(truth.WEEKDAYS, self.random.randint(1, 3))
-        rule = self.random.choice((
+        hourly = start.zone == "UTC" and self.random.random() < 0.15
+        rule = "FREQ=HOURLY" if hourly else self.random.choice((
             "FREQ=DAILY", "FREQ=WEEKLY", f"FREQ=WEEKLY;BYDAY={','.join(weekdays)}",
             "FREQ=MONTHLY", f"FREQ=MONTHLY;BYMONTHDAY={self.random.choice((1, 15, 29, 31))}",
             f"FREQ=MONTHLY;BYDAY={self.random.choice((-1, 1, 2, 3, 4))}{weekdays[0]}",
@@ -164,7 +165,7 @@ class Editor:
         if self.random.random() < 0.4:
             rule += f";INTERVAL={self.random.randint(2, 5)}"
         pick = self.random.random()
-        if pick < 0.5:
+        if pick < 0.5 or hourly:
             rule += f";COUNT={self.random.randint(1, 30)}"
         elif pick < 0.8:
             end = start.local + self.random.randint(0, 200) * DAY
@@ -191,7 +192,7 @@ class Editor:
             "status": self.random.choice((None, None, "CONFIRMED", "TENTATIVE", "CANCELLED")),
             "transparency": self.random.choice((None, None, "OPAQUE", "TRANSPARENT")),
             "people": self.some_people(), "summary": "first", "alarm": self.random.random() < 0.2,
-            "rule": None, "out": [], "added": [], "changes": {},
+            "future": False, "rule": None, "out": [], "added": [], "changes": {},
         }
         if self.random.random() < 0.45:
             event["rule"] = self.some_rule(event["start"])
@@ -202,7 +203,8 @@ class Editor:
     def lines(self, event, start, length, original=None):
         found = ["BEGIN:VEVENT", f"UID:{event['uid']}", "DTSTAMP:20300101T000000Z"]
         if original is not None:
-            found.append(f"RECURRENCE-ID{original.params}:{original.word}")
+            future = ";RANGE=THISANDFUTURE" if event["future"] else ""
+            found.append(f"RECURRENCE-ID{future}{original.params}:{original.word}")
         found.append(f"DTSTART{start.params}:{start.word}")
         if isinstance(length, str):
             found.append(f"DURATION:{length}")
@@ -292,8 +294,10 @@ class Editor:
             event["changes"][local] = self.some_change(event, local)
 
     def some_change(self, event, local):
-        """One occurrence, moved or canceled, perhaps to another zone."""
+        """One occurrence, or it and all that follow, moved or canceled, perhaps to
+        another zone."""
         change = self.some_event(event["uid"])
+        change["future"] = self.random.random() < 0.2
         zone = event["start"].zone
         if zone != "date" and self.random.random() < 0.3:
             zone = self.random.choice(("UTC", *ZONES))

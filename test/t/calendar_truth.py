@@ -192,6 +192,21 @@ def days_of_rule(start, parts):
         period += interval
 
 
+def locals_of_rule(start, parts):
+    """Wall times that a rule means, without an end.  Of hours only those of UTC
+    are known, whose clocks do not change."""
+    if parts["FREQ"] == "HOURLY":
+        if start.zone is not UTC or {"BYDAY", "BYMONTHDAY"} & set(parts):
+            raise ValueError("FREQ=HOURLY")
+        step = datetime.timedelta(hours=int(parts.get("INTERVAL", 1)))
+        local = start.local
+        while True:
+            yield local
+            local += step
+    for day in days_of_rule(start.local.date(), parts):
+        yield datetime.datetime.combine(day, start.local.time())
+
+
 def rule_locals(start, rule, limit):
     """Wall times of a rule, the start first, up to a limit."""
     parts = dict(part.split("=") for part in rule.split(";"))
@@ -202,8 +217,7 @@ def rule_locals(start, rule, limit):
     count = int(parts["COUNT"]) if "COUNT" in parts else None
     until = Moment(parts["UNTIL"], {}, start.zone) if "UNTIL" in parts else None
     found = [start.local]
-    for day in days_of_rule(start.local.date(), parts):
-        local = datetime.datetime.combine(day, start.local.time())
+    for local in locals_of_rule(start, parts):
         if local == start.local:
             continue
         if count is not None and len(found) >= count:
@@ -266,12 +280,23 @@ def occurrence(original, start, local, length, event):
     }
 
 
+def follow(ranges, instant):
+    """The occurrence at an instant as the latest of the changes for all that
+    follow has it: as much later on the clocks of its zone.  None without one."""
+    behind = [change for change in ranges if change[0] <= instant]
+    if not behind:
+        return None
+    original, at, length, change = max(behind, key=lambda one: one[0])
+    clock = [when.astimezone(at.zone).replace(tzinfo=None) for when in (instant, original)]
+    return occurrence(instant, at, clock[0] + (at.local - clock[1]), length, change)
+
+
 def expand(master, changes, zone, until):
     """All occurrences of a series up to an instant, and all changed ones."""
     start = moment(one(master, "DTSTART"), zone)
     length = Length(master, start, zone)
     rule = one(master, "RRULE")
-    limit = until.replace(tzinfo=None) + 2 * DAY
+    limit = until.replace(tzinfo=None) + 6 * DAY
     times = {}
     for local in rule_locals(start, rule.value, limit) if rule else [start.local]:
         times.setdefault(start.at(local), (start, local))
@@ -283,14 +308,21 @@ def expand(master, changes, zone, until):
             if by_day or instant == date.instant and date.is_date == start.is_date:
                 del times[instant]
     found = []
+    ranges = []
     for change in changes:
-        original = moment(one(change, "RECURRENCE-ID"), zone).instant
+        named = one(change, "RECURRENCE-ID")
+        original = moment(named, zone).instant
         times.pop(original, None)
         at = moment(one(change, "DTSTART"), zone)
         changed = Length(change, at, zone, length)
         found.append(occurrence(original, at, at.local, changed, change))
+        if named.params.get("RANGE") == "THISANDFUTURE":
+            ranges.append((original, at, changed, change))
     for instant, (at, local) in times.items():
-        found.append(occurrence(instant, at, local, length, master) | {"zone": start.zone_name})
+        known = follow(ranges, instant)
+        if known is None:
+            known = occurrence(instant, at, local, length, master) | {"zone": start.zone_name}
+        found.append(known)
     return found
 
 
