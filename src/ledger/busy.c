@@ -100,8 +100,11 @@ booking_busy_join(const BookingWish *wish, const BookingResource *resource,
 	if (wish->heedless || !booking_busy_counts_units(resource))
 		return held;
 	scope_of(wish, resource, &scope);
-	scope.own_event_id = own_event_id(wish);
 	events = spans_in_scope(&scope, resource, false, &nevents);
+
+	/* seldom, and dear to know before */
+	if (nevents > 0 && (scope.own_event_id = own_event_id(wish)) != NULL)
+		events = spans_in_scope(&scope, resource, false, &nevents);
 	held = repalloc(held, sizeof(BookingSpan) * (nheld + nevents + 1));
 	memcpy(held + nheld, events, sizeof(BookingSpan) * nevents);
 	*count = nheld + nevents;
