@@ -167,9 +167,11 @@ spans_in_scope(const BookingBusyScope *within, const BookingResource *resource,
 			   bool whole, int *count)
 {
 	BookingSpan *spans = palloc_array(BookingSpan, 1);
+	int64	   *counted = palloc_array(int64, resource->nbusy + 1);
 	BookingBusyScope scope = *within;
 
 	*count = 0;
+	scope.counted = counted;
 	for (int i = 0; i < resource->nbusy; i++)
 	{
 		BookingBusyEvent *events;
@@ -179,6 +181,7 @@ spans_in_scope(const BookingBusyScope *within, const BookingResource *resource,
 			continue;
 		events = booking_store_busy_events(&scope, resource->busy[i].calendar_id,
 										   0, &nevents);
+		counted[scope.ncounted++] = resource->busy[i].calendar_id;
 		spans = repalloc(spans, sizeof(BookingSpan) * (*count + nevents + 1));
 		for (int j = 0; j < nevents; j++)
 		{

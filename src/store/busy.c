@@ -164,6 +164,9 @@ booking_store_busy_calendars(text *tenant, text *resource, int *count)
  * its booking does not hold.  An event that has the id which the booking's own
  * would get is what is left of a booking that was lost, and is going to be its
  * own.
+ *
+ * One meeting in several calendars of a resource has one UID: it is left out
+ * where it was counted already.
  */
 BookingBusyEvent *
 booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
@@ -190,13 +193,17 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 		"        WHERE o.intent_id = w.intent_id"
 		"          AND k.tenant = c.tenant AND k.account = c.account"
 		"          AND k.remote_id = c.remote_id) END)"
+		"   AND NOT EXISTS (SELECT FROM unnest($8) AS b (calendar_id),"
+		"     LATERAL (SELECT FROM booking.event x"
+		"       WHERE x.calendar_id + 0 = b.calendar_id AND x.during && e.during"
+		"         AND x.busy AND x.uid = e.uid AND x.during = e.during OFFSET 0) x)"
 		" ORDER BY 1, 2",
 		{TEXTOID, INT8OID, TSTZRANGEOID, INT8ARRAYOID, INT8OID, TEXTOID,
-			INT4OID}
+			INT4OID, INT8ARRAYOID}
 	};
 	BookingBusyEvent *events;
-	Datum		values[7];
-	bool		nulls[7] = {0};
+	Datum		values[8];
+	bool		nulls[8] = {0};
 
 	bind_scope(scope, values);
 	values[1] = Int64GetDatum(calendar_id);
@@ -204,6 +211,8 @@ booking_store_busy_events(const BookingBusyScope *scope, int64 calendar_id,
 	booking_plan_bind(values, nulls, 5, scope->own_event_id == NULL ? NULL :
 					  cstring_to_text(scope->own_event_id));
 	values[6] = Int32GetDatum((int) scope->which);
+	values[7] = PointerGetDatum(booking_record_make_int8_array(scope->counted,
+															   scope->ncounted));
 	*count = (int) booking_plan_run(&plan, values, nulls, limit);
 	events = palloc0_array(BookingBusyEvent, *count + 1);
 	for (int i = 0; i < *count; i++)

@@ -32,6 +32,8 @@ typedef struct BookingBusyScope
 	int64		resource_id;
 	int64		own[BOOKING_BUSY_OWN];	/* 0: none */
 	const char *own_event_id;	/* of an event without an intent, or NULL */
+	const int64 *counted;		/* calendars whose events are counted already */
+	int			ncounted;
 	TimestampTz start;
 	TimestampTz end;
 } BookingBusyScope;
