@@ -286,11 +286,12 @@ SELECT e.object, i.intent
 EOQ
 }
 
-# Somebody moves an event of ours to another time, which is free: all are.
+# Somebody moves an event of ours to another time, where others may be, or, behind
+# the window, nobody is.
 sub move_ours
 {
 	my ($object) = event_of_ours();
-	my $start = sprintf('2030%02d%02dT%02d', 3 + rand(2), 1 + rand(28), rand(24));
+	my $start = sprintf('%d%02d%02dT%02d', rand() < 0.5 ? 2030 : 2035, 3 + rand(2), 1 + rand(28), rand(24));
 
 	return unless defined $object;
 	$happened{'moves of ours'}++;
@@ -315,7 +316,8 @@ sub delete_ours
 	return;
 }
 
-# Bookings that are not where their events are, or whose events are gone.
+# Bookings that are not where their events are, without a dispute about that, or
+# whose events are gone.
 sub astray
 {
 	return $session->query(<<"EOQ");
@@ -323,6 +325,8 @@ SELECT coalesce(string_agg(i.intent, ' ' ORDER BY i.intent), '') FROM booking.in
  WHERE i.intent LIKE '$kind-%' AND i.state = 'created' AND NOT EXISTS
   (SELECT FROM booking.reservation v JOIN booking.event e USING (intent_id) JOIN booking.calendar c USING (calendar_id)
     WHERE v.intent_id = i.intent_id AND c.calendar = '$kind' AND v.occupied = e.during)
+  AND NOT EXISTS (SELECT FROM booking.conflict k JOIN booking.event e USING (intent_id, calendar_id, object)
+    WHERE k.intent_id = i.intent_id AND k.kind = 'moved' AND k.resolved_at IS NULL AND k.during = e.during)
 EOQ
 }
 
@@ -404,6 +408,8 @@ foreach my $name (qw(radicale xandikos))
 	is_clean($session, "$kind: at the end");
 	is($session->query("SELECT count(*) FROM booking.intent WHERE state <> 'canceled' AND intent = ANY (${\deleted()})"),
 		0, "$kind: whose event was deleted is canceled");
+	cmp_ok($session->query("SELECT count(*) FROM booking.operation WHERE moved_to IS NOT NULL AND calendar = '$kind'"),
+		'>', 0, "$kind: bookings followed their events");
 
 	note("$kind: edits: " . join(', ', map { "$done{$_} $_" } sort keys %done));
 	figure("$kind: edits", $edits{$kind});
