@@ -468,6 +468,9 @@ booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
 				  "not_attempted",
 				  booking_state_of(intent->state) == BOOKING_STATE_UNKNOWN ?
 				  "absent" : NULL, detail);
+
+	/* an event that came late was seen while it was wanted still */
+	booking_store_effects_of_intent(intent->intent_id);
 }
 
 /*

@@ -11,8 +11,8 @@
  *	...		the listing goes on at its next page, or the round is finished:
  *			what it leaves out of ours is asked about (proof.c), then judged
  *
- * A listing is kept in memory until worked off, objects until their lot is stored,
- * and one round at a time has objects that are more than a few megabytes.
+ * A listing is kept in memory until worked off, objects until their lot is stored;
+ * one round at a time has a large lot.
  *
  * IDENTIFICATION
  *	  booking/src/controller/pull.c
@@ -48,9 +48,7 @@
 
 /* memory of a lot: its answer in its stages */
 #define LOT_LIMIT (32 * 1024 * 1024)
-
-/* objects that are fetched at one time */
-#define LOT_SIZE 200
+#define LOT_SIZE 200			/* objects that are fetched at one time */
 
 /* how long a request for a round waits after a failure */
 #define PATIENCE (5 * USECS_PER_SEC)
@@ -87,6 +85,7 @@ typedef struct PullRun
 	BookingArena *arena;
 	BookingArena *listing;		/* of the page that is worked off */
 	BookingArena *lot;			/* of the objects that are fetched; may be NULL */
+	BookingArena *answer;		/* as it came, until it is judged; may be NULL */
 	const char *account_key;	/* tenant and account */
 	BookingLoad *load;			/* its account's share; may be NULL */
 	const char *tenant;
@@ -432,10 +431,12 @@ static void
 send_request(PullRun *run)
 {
 	run->at.wait = PULL_ANSWER;
+	booking_arena_free(run->answer);
+	run->answer = booking_arena_create(LOT_LIMIT);
 	booking_http_start(http_engine, &run->request, &run->auth,
 					   run == large ? booking_http_limits() :
 					   booking_http_limits_shared(),
-					   run->pull.arena, on_answer, run);
+					   run->answer, on_answer, run);
 }
 
 /*
@@ -488,6 +489,8 @@ on_answer(void *arg, const BookingHttpResponse *response)
 	{
 		run->at.wait = PULL_WORK;
 		run->at.listing = false;
+		booking_arena_free(run->answer);
+		run->answer = NULL;
 	}
 }
 
@@ -736,6 +739,7 @@ free_run(PullRun *run)
 	booking_arena_free(run->suspects.arena);
 	booking_arena_free(run->listing);
 	free_lot(run);
+	booking_arena_free(run->answer);
 	booking_arena_free(run->arena);
 }
 
