@@ -41,7 +41,6 @@
 #include "controller/signin.h"
 #include "guc.h"
 #include "ledger/lock.h"
-#include "ledger/state.h"
 #include "store/batch.h"
 
 /* operations leased in one transaction */
@@ -78,7 +77,6 @@ static void lease_item(BookingCall *call, const BookingLease *lease,
 static void give_back_last(LeaseWork *work);
 static bool may_send(BookingCall *call, const BookingLease *lease,
 					 BookingBatch *batch);
-static bool to_be_dropped(const BookingLease *lease);
 static int	compare_dispatches(const void *a, const void *b);
 static void confirm_together(BookingCall *call, BookingDispatch **dispatches,
 							 int count);
@@ -555,7 +553,7 @@ lease_item(BookingCall *call, const BookingLease *lease, LeaseWork *work)
 	bool		lookup = strcmp(operation->state, "unknown") == 0;
 	BookingDispatch *dispatch;
 
-	if (!lookup && to_be_dropped(lease))
+	if (!lookup && booking_prepare_unwanted(lease))
 	{
 		booking_fresh_end(operation->operation_id);
 		booking_store_operation_drop(operation->operation_id, call->now);
@@ -652,25 +650,6 @@ give_back_last(LeaseWork *work)
 	dlist_delete(&dispatch->node);
 	free_dispatch(dispatch);
 	work->nleased--;
-}
-
-/*
- * Is an operation not wanted any more that was never sent, or not to be sent
- * because somebody has settled it?  (The latter is not changed by a drop.)
- */
-static bool
-to_be_dropped(const BookingLease *lease)
-{
-	const BookingOperation *operation = &lease->operation;
-	BookingState state = booking_state_of(cstring_to_text(lease->intent_state));
-
-	if (strcmp(operation->state, "waiting") != 0 &&
-		strcmp(operation->state, "checking") != 0)
-		return true;
-	return state == BOOKING_STATE_CANCELED ||
-		(state == BOOKING_STATE_CANCELING &&
-		 strcmp(operation->kind, "cancel") != 0 && !operation->uncertain &&
-		 operation->epoch == 0);
 }
 
 /*

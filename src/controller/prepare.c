@@ -22,6 +22,7 @@
 #include "controller/outcome.h"
 #include "controller/prepare.h"
 #include "controller/signin.h"
+#include "ledger/state.h"
 #include "store/attendee.h"
 #include "store/operation.h"
 
@@ -316,4 +317,23 @@ booking_prepare_unread(const BookingOperation *operation)
 {
 	return operation->problem != NULL &&
 		strcmp(operation->problem, BOOKING_PROBLEM_UNREAD) == 0;
+}
+
+/*
+ * Is an operation not wanted any more that was never sent, or not to be sent
+ * because somebody has settled it?  (The latter is not changed by a drop.)
+ */
+bool
+booking_prepare_unwanted(const BookingLease *lease)
+{
+	const BookingOperation *operation = &lease->operation;
+	BookingState state = booking_state_of(cstring_to_text(lease->intent_state));
+
+	if (strcmp(operation->state, "waiting") != 0 &&
+		strcmp(operation->state, "checking") != 0)
+		return true;
+	return state == BOOKING_STATE_CANCELED ||
+		(state == BOOKING_STATE_CANCELING &&
+		 strcmp(operation->kind, "cancel") != 0 && !operation->uncertain &&
+		 operation->epoch == 0);
 }

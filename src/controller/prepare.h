@@ -24,6 +24,7 @@ extern void booking_prepare_record(const BookingLease *lease,
 extern void booking_prepare_change(const BookingOperation *operation,
 								   const char *state,
 								   BookingOperationChange *change);
+extern bool booking_prepare_unwanted(const BookingLease *lease);
 extern bool booking_prepare_unread(const BookingOperation *operation);
 
 #endif							/* BOOKING_PREPARE_H */
