@@ -18,8 +18,11 @@
  * because the ledger acts as the owner.
  *
  * A statement resolves names in the catalog only (plan.c).  Nothing here has a
- * name to resolve: a CHECK or an index whose function is not compiled, and would
- * look names up where the caller says, needs the statement too.
+ * name to resolve: a CHECK or an index whose functions might look names up where
+ * the caller says needs the statement too.  That is any function that is not
+ * compiled; and any that is not immutable, for such a one may read a name from
+ * its argument, or fill a row type of the owner's, whose domains have CHECKs that
+ * call whatever the owner likes.
  *
  * Like a plan, what is kept is made anew when the relation, one of its indexes
  * or a function has changed.
@@ -36,6 +39,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "catalog/namespace.h"
@@ -97,6 +101,7 @@ static bool insert_serves(Relation relation);
 static bool is_compiled(Relation index);
 static bool has_other_function(Node *node, void *context);
 static bool is_other_function(Oid function, void *context);
+static bool is_compiled_function(Oid function);
 static bool open_search(BookingSearch *search, Relation *relation,
 						Relation *index);
 static void prepare_search(BookingSearch *search);
@@ -443,7 +448,7 @@ is_compiled(Relation index)
 	for (int i = 0; i < nsupport; i++)
 	{
 		if (OidIsValid(index->rd_support[i]) &&
-			is_other_function(index->rd_support[i], NULL))
+			!is_compiled_function(index->rd_support[i]))
 			return false;
 	}
 	return !has_other_function((Node *) RelationGetIndexExpressions(index), NULL) &&
@@ -451,7 +456,8 @@ is_compiled(Relation index)
 }
 
 /*
- * Has an expression a function that is not compiled, or a domain that may?
+ * Has an expression a function that may look names up, or a domain that may call
+ * one?
  */
 static bool
 has_other_function(Node *node, void *context)
@@ -464,24 +470,34 @@ has_other_function(Node *node, void *context)
 }
 
 /*
- * Is a function not compiled, or one of those that are volatile, some of which
- * run statements of their argument?
+ * May a function look names up: itself, or by a type of the owner's that it makes
+ * a value of?
  */
 static bool
 is_other_function(Oid function, void *context)
 {
+	return !is_compiled_function(function) ||
+		func_volatile(function) != PROVOLATILE_IMMUTABLE ||
+		get_func_rettype(function) >= FirstUnpinnedObjectId;
+}
+
+/*
+ * Is a function compiled?
+ */
+static bool
+is_compiled_function(Oid function)
+{
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
-	bool		other;
+	bool		compiled;
 
 	if (!HeapTupleIsValid(tuple))
-		return true;
+		return false;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
-	other = (form->prolang != INTERNALlanguageId &&
-			 form->prolang != ClanguageId) ||
-		form->provolatile == PROVOLATILE_VOLATILE;
+	compiled = form->prolang == INTERNALlanguageId ||
+		form->prolang == ClanguageId;
 	ReleaseSysCache(tuple);
-	return other;
+	return compiled;
 }
 
 /*

@@ -35,6 +35,13 @@ SELECT same('nothing is left of a refused row',
 			(SELECT count(*) FROM booking.reservation r JOIN booking.intent i USING (intent_id)
 			  WHERE i.tenant = 'rows'), 2::bigint);
 
+-- a statement that was run is kept, and so is its text
+CREATE FUNCTION test.kept(pattern text) RETURNS bigint LANGUAGE sql AS
+	'SELECT count(*) FROM pg_backend_memory_contexts WHERE ident ~ pattern';
+SELECT yes('statements are kept', kept('^SELECT .* FROM booking[.]permission') > 0);
+SELECT same('none wrote a row of a claim', kept('^INSERT INTO booking[.](intent|reservation) '), 0);
+SELECT same('none looked an intent or a resource up', kept('^SELECT .* FROM booking[.](intent|resource) +WHERE'), 0);
+
 -- a CHECK of the owner's
 ALTER TABLE booking.reservation ADD CONSTRAINT test_check CHECK (piece < 0) NOT VALID;
 SELECT fails('CHECK of reservations', $$SELECT claim('check', 3)$$, '23514', hinted => false);
@@ -80,6 +87,20 @@ SELECT test.same('an index names a function',
 				 (public.booking_claim('rows', 'ann', 'looks 3', 'room', test.h(25, 26))).disposition, 'committed');
 SET search_path = public, test;
 DROP INDEX booking.test_looks;
+-- the same of a domain, in a row that a compiled function fills
+CREATE FUNCTION test.reads(word text) RETURNS boolean LANGUAGE plpgsql AS
+	$$BEGIN RETURN reverse(word) OPERATOR(pg_catalog.=) 'ba'; END$$;
+CREATE DOMAIN test.word AS text CHECK (test.reads(VALUE));
+CREATE TYPE test.form AS (word test.word);
+ALTER TABLE booking.intent ADD CONSTRAINT test_check
+	CHECK ((jsonb_populate_record(NULL::test.form, terms)).word = 'ab') NOT VALID;
+SET search_path = test_trap, pg_catalog;
+SELECT test.same('a domain of a row names a function',
+				 (public.booking_claim('rows', 'ann', 'looks 4', 'room', test.h(27, 28), terms => '{"word": "ab"}')).disposition, 'committed');
+SET search_path = public, test;
+SELECT fails('and its rule', $$SELECT booking_claim('rows', 'ann', 'looks 5', 'room', h(28, 29), terms => '{"word": "x"}')$$,
+			 '23514', hinted => false);
+ALTER TABLE booking.intent DROP CONSTRAINT test_check;
 DROP SCHEMA test_trap CASCADE;
 
 -- triggers of the owner's
@@ -93,6 +114,7 @@ CREATE TRIGGER see_before BEFORE INSERT ON booking.intent FOR EACH ROW EXECUTE F
 CREATE TRIGGER see_after AFTER INSERT ON booking.reservation FOR EACH ROW EXECUTE FUNCTION test.see();
 CREATE TRIGGER see_statement AFTER INSERT ON booking.intent FOR EACH STATEMENT EXECUTE FUNCTION test.see();
 SELECT same('with triggers', claim('triggers', 7), 'committed committed receipt');
+SELECT yes('by a statement', kept('^INSERT INTO booking[.]intent ') > 0);
 SELECT same('triggers saw it', (SELECT string_agg(what, ', ' ORDER BY what) FROM test.seen),
 			'intent AFTER STATEMENT, intent BEFORE ROW, reservation AFTER ROW');
 SELECT same('taken with triggers', claim('taken 2', 7), 'resource_conflict conflict');
