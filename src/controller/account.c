@@ -57,6 +57,7 @@ static bool lock_calendar(text *tenant, const BookingCalendar *wanted,
 						  BookingCalendar *present, bool *elsewhere);
 static void demand_settled(text *tenant, text *account, text *calendar);
 static void demand_resource(text *tenant, const BookingCalendar *calendar);
+static const BookingProvider *find_provider(text *name);
 static void detach_resource(text *tenant, const BookingCalendar *calendar);
 static void audit(const BookingCall *call, const char *action, text *tenant,
 				  const char *key, text *name);
@@ -83,12 +84,7 @@ booking_account_put(PG_FUNCTION_ARGS)
 	BookingCall call;
 	bool		moved;
 
-	known = booking_provider_find(text_to_cstring(provider));
-	if (known == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" names no provider", "provider"),
-				 errhint("Known providers: %s.", booking_provider_names())));
+	known = find_provider(provider);
 	if (settings != NULL)
 		check_settings(settings);
 
@@ -129,6 +125,22 @@ booking_account_put(PG_FUNCTION_ARGS)
 	booking_wake_at_commit();
 	booking_call_end(&call);
 	PG_RETURN_VOID();
+}
+
+/*
+ * The provider of this name.
+ */
+static const BookingProvider *
+find_provider(text *name)
+{
+	const BookingProvider *provider = booking_provider_find(text_to_cstring(name));
+
+	if (provider == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" names no provider", "provider"),
+				 errhint("Known providers: %s.", booking_provider_names())));
+	return provider;
 }
 
 /*

@@ -80,6 +80,8 @@ static bool fill_token(BookingCall *call, const BookingSigninAccount *account,
 static char *token_context(text *tenant, text *account);
 static SignIn *find(text *tenant, text *account);
 static bool queue(const BookingSigninAccount *account);
+static void fill_defaults(BookingSignin *signin,
+						  const BookingProvider *provider);
 static SignIn *make(const BookingSigninAccount *account);
 static const char *copy(BookingArena *arena, const char *string);
 static void use_stored_refresh(SignIn *item, text *tenant, text *account);
@@ -316,13 +318,7 @@ make(const BookingSigninAccount *account)
 	}
 	item->tenant = copy(arena, text_to_cstring(account->tenant));
 	item->account = copy(arena, text_to_cstring(account->account));
-	if (item->signin.token_url == NULL && account->provider->token_url[0] != '\0')
-		item->signin.token_url = account->provider->token_url;
-
-	/* a consent has its scope, which only Microsoft wants to be told again */
-	if (item->signin.scope == NULL && account->provider->scope[0] != '\0' &&
-		item->signin.grant != BOOKING_GRANT_REFRESH)
-		item->signin.scope = account->provider->scope;
+	fill_defaults(&item->signin, account->provider);
 	item->signin.now = booking_unix_microseconds(GetCurrentTimestamp()) /
 		USECS_PER_SEC;
 	if (!booking_signin_request(&item->signin, arena, &item->request))
@@ -333,6 +329,21 @@ make(const BookingSigninAccount *account)
 		item->result.problem = "credential_incomplete";
 	}
 	return item;
+}
+
+/*
+ * What a credential leaves to its provider.
+ */
+static void
+fill_defaults(BookingSignin *signin, const BookingProvider *provider)
+{
+	if (signin->token_url == NULL && provider->token_url[0] != '\0')
+		signin->token_url = provider->token_url;
+
+	/* a consent has its scope, which only Microsoft wants to be told again */
+	if (signin->scope == NULL && provider->scope[0] != '\0' &&
+		signin->grant != BOOKING_GRANT_REFRESH)
+		signin->scope = provider->scope;
 }
 
 /*
