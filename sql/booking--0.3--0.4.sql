@@ -35,7 +35,7 @@ CREATE TABLE booking.webhook_source (
 	settings	jsonb NOT NULL,
 	CONSTRAINT webhook_source_pkey PRIMARY KEY (source),
 	CONSTRAINT webhook_source_kind_check CHECK
-		(kind IN ('calendly', 'calcom', 'acuity', 'google', 'graph', 'standard')),
+		(kind IN ('calendly', 'calcom', 'acuity', 'standard')),
 	CONSTRAINT webhook_source_settings_check CHECK
 		(pg_catalog.jsonb_typeof(settings) = 'object'),
 	CONSTRAINT webhook_source_failures_check CHECK (failures >= 0)
@@ -50,7 +50,7 @@ COMMENT ON COLUMN booking.webhook_source.source IS 'opaque name, the end of the 
 COMMENT ON COLUMN booking.webhook_source.tenant IS 'owner of the source';
 COMMENT ON COLUMN booking.webhook_source.kind IS 'how it signs and what it sends';
 COMMENT ON COLUMN booking.webhook_source.problem IS 'why a delivery failed last';
-COMMENT ON COLUMN booking.webhook_source.settings IS 'tolerance and pair_wait in seconds, max_bytes, terms';
+COMMENT ON COLUMN booking.webhook_source.settings IS 'tolerance and pair_wait in seconds, max_bytes, by_calendar, terms';
 
 CREATE TABLE booking.webhook_secret (
 	number		integer NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE booking.webhook_map (
 );
 COMMENT ON TABLE booking.webhook_map IS 'which resource a source means';
 COMMENT ON COLUMN booking.webhook_map.source IS 'source';
-COMMENT ON COLUMN booking.webhook_map.remote_key IS 'event type, host, calendar or channel as the source names it; * is every other';
+COMMENT ON COLUMN booking.webhook_map.remote_key IS 'event type, host or calendar as the source names it; * is every other';
 COMMENT ON COLUMN booking.webhook_map.resource IS 'resource of the source''s tenant';
 
 CREATE TABLE booking.webhook_count (
@@ -137,9 +137,9 @@ COMMENT ON COLUMN booking.inbox.verdict IS 'accepted, duplicate (the same versio
 COMMENT ON COLUMN booking.inbox.state IS 'applied; waiting: for the other half of a reschedule; read_wanted; ignored; failed';
 COMMENT ON COLUMN booking.inbox.reason IS 'why it is not, or not only, applied';
 COMMENT ON COLUMN booking.inbox.type IS 'what the source calls what happened';
-COMMENT ON COLUMN booking.inbox.booking IS 'the source''s id of the booking, channel or subscription';
+COMMENT ON COLUMN booking.inbox.booking IS 'the source''s id of the booking';
 COMMENT ON COLUMN booking.inbox.dedupe IS 'what makes it the same as another; NULL: it never is';
-COMMENT ON COLUMN booking.inbox.body IS 'the raw bytes; empty where they hold a secret';
+COMMENT ON COLUMN booking.inbox.body IS 'the raw bytes';
 
 CREATE TABLE booking.webhook_booking (
 	version		bigint NOT NULL,
@@ -487,6 +487,7 @@ CREATE SEQUENCE booking.channel_id_seq;
 CREATE TABLE booking.channel (
 	channel_id	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.channel_id_seq'),
 	calendar_id	bigint NOT NULL,
+	refused		bigint NOT NULL DEFAULT 0,
 	next_at		timestamptz NOT NULL,
 	renew_at	timestamptz,
 	ends_at		timestamptz,
@@ -510,6 +511,7 @@ CREATE INDEX channel_calendar_idx ON booking.channel (calendar_id);
 COMMENT ON TABLE booking.channel IS 'channels of calendars; write-only, and never dumped: another database has its own';
 COMMENT ON COLUMN booking.channel.channel_id IS 'order in which they were wished';
 COMMENT ON COLUMN booking.channel.calendar_id IS 'calendar whose changes are told';
+COMMENT ON COLUMN booking.channel.refused IS 'deliveries to it that were not from the provider';
 COMMENT ON COLUMN booking.channel.next_at IS 'when something is to be done about it';
 COMMENT ON COLUMN booking.channel.renew_at IS 'when it is renewed, or the next one opened';
 COMMENT ON COLUMN booking.channel.ends_at IS 'when it ends, by the provider';
@@ -527,13 +529,3 @@ COMMENT ON COLUMN booking.channel.problem IS 'why the last try failed';
 
 SELECT pg_catalog.pg_extension_config_dump('booking.channel', 'WHERE false');
 SELECT pg_catalog.pg_extension_config_dump('booking.channel_id_seq', '');
-
-CREATE FUNCTION @extschema@.booking_channel_deliver(
-	channel text, secret text, event text DEFAULT NULL)
-RETURNS boolean
-AS 'MODULE_PATHNAME', 'booking_channel_deliver'
-LANGUAGE C VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
-COMMENT ON FUNCTION @extschema@.booking_channel_deliver(text, text, text) IS
-	'take what a provider delivered to a channel; false if it is not the channel''s secret';
-REVOKE ALL ON FUNCTION @extschema@.booking_channel_deliver(text, text, text) FROM PUBLIC;

@@ -229,11 +229,10 @@ booking_webhook_read_graph(const char *data, size_t len, BookingArena *arena,
 	{
 		BookingWebhookNote *note = &notes[n++];
 
-		note->subscription = booking_json_text(value, "subscriptionId");
-		note->client_state = booking_json_text(value, "clientState");
-		note->resource = booking_json_text(value, "resource");
-		if (note->subscription == NULL || !is_label(note->subscription))
+		if (booking_json_text(value, "subscriptionId") == NULL)
 			return NULL;
+		note->client_state = booking_json_text(value, "clientState");
+		note->lifecycle = booking_json_text(value, "lifecycleEvent");
 		if (note->client_state == NULL)
 			note->client_state = "";
 	}

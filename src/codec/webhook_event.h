@@ -20,7 +20,7 @@
 #define BOOKING_WEBHOOK_KEYS 8
 
 /* notifications in one delivery of Microsoft Graph */
-#define BOOKING_WEBHOOK_NOTES 100
+#define BOOKING_WEBHOOK_NOTES 1000
 
 typedef enum BookingWebhookMeaning
 {
@@ -56,9 +56,8 @@ typedef struct BookingWebhookEvent
 /* one notification of Microsoft Graph */
 typedef struct BookingWebhookNote
 {
-	const char *subscription;
 	const char *client_state;	/* "" if there is none */
-	const char *resource;
+	const char *lifecycle;		/* what happened to the subscription, or NULL */
 } BookingWebhookNote;
 
 extern void booking_webhook_read_calendly(const char *data, size_t len,

@@ -67,6 +67,9 @@ booking_provider_capabilities(PG_FUNCTION_ARGS)
 		put_flag(fcinfo, provider, "tells_busy", provider->tells_busy,
 				 "can be asked when people are busy whose calendars are not read",
 				 "only calendars that are read are known");
+		put_flag(fcinfo, provider, "push", provider->pushes,
+				 "changes are told at once where booking.push_url is set",
+				 "changes are found at the next round");
 		put_flag(fcinfo, provider, "parallel_writes",
 				 !provider->writes_in_series,
 				 "writes to one calendar may overlap",

@@ -4,8 +4,9 @@
  *	  channels by which providers tell that a calendar has changed
  *
  * Where booking.push_url says where to deliver it, calendars whose provider can
- * tell of changes have a channel.  A delivery is only a reason to read the
- * calendar now; polling goes on, and is all there is where none is wished.
+ * tell of changes have a channel.  A delivery, which webhook/channel.c takes, is
+ * only a reason to read the calendar now; polling goes on, and is all there is
+ * where none is wished.
  *
  * A channel has a name and a secret of ours, on disk before the provider is
  * asked, because Microsoft calls back while it is asked.  It is renewed when half
@@ -27,12 +28,9 @@
 #include "controller/errand.h"
 #include "controller/event.h"
 #include "guc.h"
-#include "ledger/args.h"
-#include "ledger/wake.h"
 #include "store/cursor.h"
 #include "store/seal.h"
-
-PG_FUNCTION_INFO_V1(booking_channel_deliver);
+#include "webhook/channel.h"
 
 #define NAME_BYTES 16
 #define SECRET_BYTES 32
@@ -67,73 +65,14 @@ static ArrayType *providers(bool renewing);
 static void lease(BookingCall *call, const BookingChannel *channel);
 static void name_channel(BookingCall *call, const BookingChannel *channel,
 						 ChannelErrand *item);
-static char *secret_context(const char *channel);
+static char *address(const char *channel);
 static bool next(BookingErrand *errand, const BookingHttpResponse *response);
 static bool record(BookingCall *call, BookingErrand *errand);
 static void record_made(BookingCall *call, ChannelErrand *item);
 static void record_failure(BookingCall *call, ChannelErrand *item);
 static int64 backoff(int tries);
-static bool same_secret(const char *a, const char *b);
 
 static const BookingErrandKind kind = {next, record};
-
-/*
- * booking_channel_deliver(channel, secret, event) returns boolean
- *
- * What a provider delivered, by whoever received it; false if there is no such
- * channel or the secret is another one.
- */
-Datum
-booking_channel_deliver(PG_FUNCTION_ARGS)
-{
-	text	   *name = booking_arg_label(fcinfo, 0, "channel");
-	text	   *secret = booking_arg_label(fcinfo, 1, "secret");
-	text	   *event = booking_arg_label_optional(fcinfo, 2, "event");
-	BookingRing what = BOOKING_RING_CHANGED;
-	BookingChannel channel;
-	BookingCall call;
-	bool		known;
-
-	if (event != NULL && booking_text_is(event, "subscriptionRemoved"))
-		what = BOOKING_RING_LOST;
-	else if (event != NULL && booking_text_is(event, "reauthorizationRequired"))
-		what = BOOKING_RING_RENEW;
-	booking_call_begin(&call, fcinfo, true);
-	known = booking_store_channel_find(name, &channel) &&
-		same_secret(booking_channel_secret(&channel), text_to_cstring(secret));
-	if (known)
-		booking_channel_ring(&channel, what);
-	booking_call_end(&call);
-	PG_RETURN_BOOL(known);
-}
-
-/*
- * The secret that comes with what a channel delivers; NULL if it has none.
- */
-char *
-booking_channel_secret(const BookingChannel *channel)
-{
-	if (channel->secret == NULL)
-		return NULL;
-	return booking_unseal(channel->secret, channel->secret_sealed,
-						  secret_context(channel->channel));
-}
-
-/*
- * A channel, which was verified, has told something.  Whatever it is, the calendar
- * is read: before it was lost something may have been missed.
- */
-void
-booking_channel_ring(const BookingChannel *channel, BookingRing what)
-{
-	TimestampTz now = booking_call_hold_clock();
-
-	if (what != BOOKING_RING_CHANGED)
-		booking_store_channel_hasten(channel->channel_id,
-									 what == BOOKING_RING_LOST, now);
-	(void) booking_store_sync_ask(channel->tenant, channel->calendar, now);
-	booking_wake_at_commit();
-}
 
 /*
  * Take in hand what is to be done about channels.
@@ -253,23 +192,27 @@ name_channel(BookingCall *call, const BookingChannel *channel,
 	hex_encode((const char *) random, NAME_BYTES, name);
 	hex_encode((const char *) random + NAME_BYTES, SECRET_BYTES, secret);
 	name[2 * NAME_BYTES] = secret[2 * SECRET_BYTES] = '\0';
-	stored = booking_seal(secret, strlen(secret), secret_context(name), &sealed);
+	stored = booking_seal(secret, strlen(secret),
+						  booking_channel_seal_context(name), &sealed);
 	booking_store_channel_name(channel->channel_id, name, sealed, stored,
 							   call->now);
 	item->job.channel = booking_errand_copy(&item->errand, name);
 	item->job.secret = booking_errand_copy(&item->errand, secret);
-	item->job.push_url = booking_errand_copy(&item->errand,
-											 psprintf("%s/%s", booking_push_url, name));
+	item->job.push_url = booking_errand_copy(&item->errand, address(name));
 	explicit_bzero(secret, sizeof(secret));
 }
 
 /*
- * What a secret is bound to when it is sealed.
+ * Where a channel is to deliver.  The setting may end with a slash or not.
  */
 static char *
-secret_context(const char *channel)
+address(const char *channel)
 {
-	return psprintf("channel\n%s", channel);
+	int			len = strlen(booking_push_url);
+
+	while (len > 0 && booking_push_url[len - 1] == '/')
+		len--;
+	return psprintf("%.*s/%s", len, booking_push_url, channel);
 }
 
 /*
@@ -402,20 +345,4 @@ backoff(int tries)
 	for (int i = 0; i < tries && seconds < BACKOFF_LAST_SECS; i++)
 		seconds *= 2;
 	return Min(seconds, BACKOFF_LAST_SECS);
-}
-
-/*
- * Compare secrets in a time that does not tell where they differ.
- */
-static bool
-same_secret(const char *a, const char *b)
-{
-	size_t		len = a == NULL ? 0 : strlen(a);
-	unsigned char differ = 0;
-
-	if (a == NULL || strlen(b) != len)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		differ |= (unsigned char) (a[i] ^ b[i]);
-	return differ == 0;
 }

@@ -281,6 +281,25 @@ booking_store_channel_hasten(int64 channel_id, bool lost, TimestampTz now)
 }
 
 /*
+ * Count a delivery that is not from the provider; returns how many were.
+ */
+int64
+booking_store_channel_refuse(int64 channel_id)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.channel SET refused = refused + 1"
+		" WHERE channel_id = $1 RETURNING refused",
+		{INT8OID}
+	};
+	Datum		values[1];
+
+	values[0] = Int64GetDatum(channel_id);
+	if (booking_plan_run(&plan, values, NULL, 0) == 0)
+		return 0;
+	return DatumGetInt64(booking_plan_column(0, 1, NULL));
+}
+
+/*
  * Fill a struct from a row of CHANNEL_COLUMNS.
  */
 static void

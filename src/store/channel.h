@@ -48,9 +48,8 @@ typedef struct BookingChannelChange
 } BookingChannelChange;
 
 /*
- * What is delivered names a channel.  booking_store_channel_find() tells whose it
- * is and its secret, which booking_channel_secret() opens; false if there is no
- * such channel, or not any more.
+ * What is delivered names a channel: whose it is, and its secret; false if there
+ * is no such channel, or not any more.
  */
 extern bool booking_store_channel_find(text *channel, BookingChannel *found);
 
@@ -71,5 +70,6 @@ extern void booking_store_channels_replace(int64 channel_id, TimestampTz now);
 extern void booking_store_channel_remove(int64 channel_id);
 extern void booking_store_channel_hasten(int64 channel_id, bool lost,
 										 TimestampTz now);
+extern int64 booking_store_channel_refuse(int64 channel_id);
 
 #endif							/* BOOKING_CHANNEL_STORE_H */

@@ -18,6 +18,10 @@
  * The values of an intent never change, so a booking that is altered under the
  * same id becomes another intent, which supersedes the first.
  *
+ * Where the sender writes its bookings to the calendar of the resource by itself,
+ * claiming them would be the second word about the same: what is told is then
+ * only a reason to read that calendar.
+ *
  * Everything happens in a subtransaction, which is given up as a whole where
  * the ledger does not let it be brought about; the delivery stays stored.
  *
@@ -80,7 +84,9 @@ static bool is_passing(int sqlerrcode);
 static void apply_event(BookingApply *apply);
 static void apply_live(BookingApply *apply);
 static void apply_ended(BookingApply *apply);
-static void apply_read(BookingApply *apply);
+static bool comes_by_calendar(const BookingApply *apply);
+static bool is_booked(const BookingApply *apply, text *booking);
+static void read_calendars(BookingApply *apply);
 static void release_half(BookingApply *apply);
 static bool is_altered(const BookingApply *apply, const text *resource);
 static void book(BookingApply *apply, text *resource);
@@ -276,7 +282,10 @@ apply_event(BookingApply *apply)
 
 	if (event->meaning == BOOKING_WEBHOOK_READ)
 	{
-		apply_read(apply);
+		if (booking_webhook_by_calendar(apply->source))
+			read_calendars(apply);
+		else
+			finish(apply, "read_wanted", NULL, false);
 		return;
 	}
 	bookings[0] = apply->booking = text_of(event->booking);
@@ -286,7 +295,9 @@ apply_event(BookingApply *apply)
 	apply->known = booking_store_webhook_booking_read(apply->source->source,
 													  apply->booking,
 													  &apply->row);
-	if (event->meaning == BOOKING_WEBHOOK_LIVE)
+	if (comes_by_calendar(apply))
+		read_calendars(apply);
+	else if (event->meaning == BOOKING_WEBHOOK_LIVE)
 		apply_live(apply);
 	else
 		apply_ended(apply);
@@ -611,21 +622,40 @@ cancel(BookingApply *apply, text *intent, bool known)
 }
 
 /*
- * Something has changed at a calendar, or a booking without telling what.
+ * Does an event speak of what comes with the calendar, and of nothing that was
+ * booked here before the source was set so?
+ */
+static bool
+comes_by_calendar(const BookingApply *apply)
+{
+	return booking_webhook_by_calendar(apply->source) &&
+		!is_booked(apply, apply->booking) &&
+		!is_booked(apply, apply->old_booking);
+}
+
+/*
+ * Does an intent stand for a booking?
+ */
+static bool
+is_booked(const BookingApply *apply, text *booking)
+{
+	BookingWebhookBooking row;
+
+	return booking != NULL &&
+		booking_store_webhook_booking_read(apply->source->source, booking, &row) &&
+		strcmp(row.state, "ended") != 0;
+}
+
+/*
+ * Have the calendars of a resource read.
  */
 static void
-apply_read(BookingApply *apply)
+read_calendars(BookingApply *apply)
 {
-	text	   *resource;
+	text	   *resource = resource_of(apply);
 	text	  **calendars;
 	int			count;
 
-	if (booking_text_is(apply->source->kind, "acuity"))
-	{
-		finish(apply, "read_wanted", NULL, false);
-		return;
-	}
-	resource = resource_of(apply);
 	if (resource == NULL)
 	{
 		fail(apply, "unmapped", false);

@@ -48,8 +48,7 @@ extern void booking_apply_record(BookingCall *call,
 
 /* decode.c */
 extern void booking_webhook_decode(const BookingWebhookSource *source,
-								   const bytea *body, const text *booking,
-								   BookingArena *arena,
+								   const bytea *body, BookingArena *arena,
 								   BookingWebhookEvent *event);
 extern BookingArena *booking_webhook_arena(void);
 

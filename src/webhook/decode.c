@@ -26,13 +26,11 @@ static bool can_be_stored(const BookingWebhookEvent *event);
 static bool is_ascii(const char *text);
 
 /*
- * What a body says.  booking is the id under which a push was stored, whose
- * body is not kept.
+ * What a body says.
  */
 void
 booking_webhook_decode(const BookingWebhookSource *source, const bytea *body,
-					   const text *booking, BookingArena *arena,
-					   BookingWebhookEvent *event)
+					   BookingArena *arena, BookingWebhookEvent *event)
 {
 	const char *data = VARDATA_ANY(body);
 	size_t		len = VARSIZE_ANY_EXHDR(body);
@@ -43,16 +41,8 @@ booking_webhook_decode(const BookingWebhookSource *source, const bytea *body,
 		booking_webhook_read_calcom(data, len, arena, event);
 	else if (booking_text_is(source->kind, "acuity"))
 		booking_webhook_read_acuity(data, len, arena, event);
-	else if (booking_text_is(source->kind, "standard"))
-		booking_webhook_read_standard(data, len, arena, event);
 	else
-	{
-		memset(event, 0, sizeof(*event));
-		event->meaning = BOOKING_WEBHOOK_READ;
-		event->type = "push";
-		event->booking = booking == NULL ? NULL : text_to_cstring(booking);
-		event->keys[event->nkeys++] = event->booking;
-	}
+		booking_webhook_read_standard(data, len, arena, event);
 	if (!can_be_stored(event))
 	{
 		memset(event, 0, sizeof(*event));

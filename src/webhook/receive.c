@@ -20,48 +20,29 @@
 
 #include "utils/builtins.h"
 
-#include "codec/form.h"
 #include "codec/label.h"
 #include "compat.h"
 #include "ledger/args.h"
 #include "webhook/apply.h"
+#include "webhook/channel.h"
 #include "webhook/verify.h"
 
 PG_FUNCTION_INFO_V1(booking_webhook_receive);
 
-#define MAX_BYTES (1024 * 1024)
-#define MAX_TOKEN_BYTES 2000
-
-/* what is answered */
-typedef struct Reply
-{
-	int			status;
-	const char *body;
-	const char *verdict;
-} Reply;
-
-static void receive(BookingCall *call, text *name, BookingRawDelivery *raw,
-					Reply *reply);
-static bool is_handshake(const BookingWebhookSource *source,
-						 const BookingRawDelivery *raw, BookingArena *arena,
-						 Reply *reply);
+static void receive(BookingCall *call, text *name,
+					const BookingRawDelivery *raw, BookingReply *reply);
 static void refuse(BookingCall *call, const BookingWebhookSource *source,
-				   int status, const char *verdict, Reply *reply);
-static void take_pushes(BookingCall *call, const BookingWebhookSource *source,
-						const BookingRawDelivery *raw, Reply *reply);
-static void take_push(BookingCall *call, const BookingWebhookSource *source,
-					  const BookingWebhookEvent *event, Reply *reply);
+				   int status, const char *verdict, BookingReply *reply);
 static void take(BookingCall *call, const BookingWebhookSource *source,
-				 const BookingRawDelivery *raw, BookingArena *arena,
-				 Reply *reply);
+				 const BookingRawDelivery *raw, BookingReply *reply);
 static int64 store(BookingCall *call, const BookingWebhookSource *source,
 				   const BookingWebhookEvent *event, bytea *body,
-				   Reply *reply);
+				   BookingReply *reply);
 static text *dedupe_of(const BookingWebhookEvent *event);
 static text *label_of(const char *string);
 static void apply(BookingCall *call, const BookingWebhookSource *source,
 				  int64 delivery, const BookingWebhookEvent *event,
-				  Reply *reply);
+				  BookingReply *reply);
 static void note_health(BookingCall *call, const BookingWebhookSource *source,
 						const char *problem);
 
@@ -73,7 +54,7 @@ Datum
 booking_webhook_receive(PG_FUNCTION_ARGS)
 {
 	BookingRawDelivery raw = {0};
-	Reply		reply = {0};
+	BookingReply reply = {0};
 	BookingCall call;
 	text	   *source;
 	Datum		values[4];
@@ -101,58 +82,33 @@ booking_webhook_receive(PG_FUNCTION_ARGS)
  * Verify a delivery, and go on with one that is from its source.
  */
 static void
-receive(BookingCall *call, text *name, BookingRawDelivery *raw, Reply *reply)
+receive(BookingCall *call, text *name, const BookingRawDelivery *raw,
+		BookingReply *reply)
 {
 	BookingWebhookSource source;
-	BookingArena *arena;
 	const char *problem;
 
 	if (!booking_store_webhook_source_read(name, &source) || source.removed)
 	{
-		*reply = (Reply) {404, "not found\n", "unknown_source"};
+		if (!booking_channel_receive(call, name, raw, reply))
+			*reply = (BookingReply) {404, "not found\n", "unknown_source"};
 		return;
 	}
 
 	/* from here on it works for the tenant, whoever hands the delivery in */
 	call->privileged = true;
 	if (VARSIZE_ANY_EXHDR(raw->body) >
-		booking_webhook_setting(source.settings, "max_bytes", MAX_BYTES))
+		booking_webhook_setting(source.settings, "max_bytes",
+								BOOKING_WEBHOOK_BYTES))
 	{
 		refuse(call, &source, 413, "too_large", reply);
 		return;
 	}
-	arena = booking_webhook_arena();
-	if (is_handshake(&source, raw, arena, reply))
-		return;
-	problem = booking_verify(&source, raw, arena, booking_call_hold_clock());
+	problem = booking_verify(&source, raw, booking_call_hold_clock());
 	if (problem != NULL)
 		refuse(call, &source, 401, problem, reply);
-	else if (booking_text_is(source.kind, "google") ||
-			 booking_text_is(source.kind, "graph"))
-		take_pushes(call, &source, raw, reply);
 	else
-		take(call, &source, raw, arena, reply);
-}
-
-/*
- * Microsoft Graph asks before it subscribes: the token in the query is the
- * answer.
- */
-static bool
-is_handshake(const BookingWebhookSource *source, const BookingRawDelivery *raw,
-			 BookingArena *arena, Reply *reply)
-{
-	BookingForm form;
-	const char *token;
-
-	if (!booking_text_is(source->kind, "graph") ||
-		!booking_form_read(raw->query, strlen(raw->query), arena, &form))
-		return false;
-	token = booking_form_value(&form, "validationToken");
-	if (token == NULL || strlen(token) > MAX_TOKEN_BYTES)
-		return false;
-	*reply = (Reply) {200, token, "handshake"};
-	return true;
+		take(call, &source, raw, reply);
 }
 
 /*
@@ -160,83 +116,12 @@ is_handshake(const BookingWebhookSource *source, const BookingRawDelivery *raw,
  */
 static void
 refuse(BookingCall *call, const BookingWebhookSource *source, int status,
-	   const char *verdict, Reply *reply)
+	   const char *verdict, BookingReply *reply)
 {
-	*reply = (Reply) {status, status == 413 ? "too large\n" : "not verified\n",
-		verdict};
+	*reply = (BookingReply) {status, status == 413 ? "too large\n" :
+		"not verified\n", verdict};
 	booking_store_webhook_count(source->source, verdict, call->now);
 	note_health(call, source, verdict);
-}
-
-/*
- * Pushes of a calendar: for each channel or subscription, read.
- */
-static void
-take_pushes(BookingCall *call, const BookingWebhookSource *source,
-			const BookingRawDelivery *raw, Reply *reply)
-{
-	BookingWebhookEvent event = {0};
-	char	   *state = NULL;
-	char	   *channel;
-
-	*reply = (Reply) {raw->nnotes > 0 ? 202 : 200, "ok\n", "accepted"};
-	event.meaning = BOOKING_WEBHOOK_READ;
-	event.type = "push";
-	event.nkeys = 1;
-	for (int i = 0; i < raw->nnotes; i++)
-	{
-		bool		again = false;
-
-		for (int j = 0; j < i && !again; j++)
-			again = strcmp(raw->notes[j].subscription, raw->notes[i].subscription) == 0;
-		event.booking = event.keys[0] = raw->notes[i].subscription;
-		if (!again)
-			take_push(call, source, &event, reply);
-	}
-	if (raw->nnotes > 0)
-		return;
-
-	/* the first message of a channel of Google tells of no change */
-	(void) booking_verify_header(raw, "x-goog-resource-state", &state);
-	if (state != NULL && strcmp(state, "sync") == 0)
-	{
-		reply->verdict = "handshake";
-		return;
-	}
-	(void) booking_verify_header(raw, "x-goog-channel-id", &channel);
-	event.booking = event.keys[0] = channel;
-	take_push(call, source, &event, reply);
-}
-
-/*
- * One push.  All of a channel share one row; its body, where it has one, holds
- * the secret.
- */
-static void
-take_push(BookingCall *call, const BookingWebhookSource *source,
-		  const BookingWebhookEvent *event, Reply *reply)
-{
-	BookingDelivery row = {0};
-	int64		delivery;
-
-	row.received_at = booking_call_hold_clock();
-	row.verdict = "accepted";
-	row.state = "applied";
-	row.type = cstring_to_text(event->type);
-	row.booking = label_of(event->booking);
-	row.body = palloc0(VARHDRSZ);
-	SET_VARSIZE(row.body, VARHDRSZ);
-	if (row.booking == NULL)
-	{
-		refuse(call, source, 401, "malformed_signature", reply);
-		return;
-	}
-	row.dedupe = cstring_to_text(psprintf("push\n%s", event->booking));
-	delivery = booking_store_inbox_insert(source, &row);
-	if (delivery == 0)
-		(void) booking_store_inbox_same(source->source, row.dedupe, row.body,
-										&delivery);
-	apply(call, source, delivery, event, reply);
 }
 
 /*
@@ -244,13 +129,13 @@ take_push(BookingCall *call, const BookingWebhookSource *source,
  */
 static void
 take(BookingCall *call, const BookingWebhookSource *source,
-	 const BookingRawDelivery *raw, BookingArena *arena, Reply *reply)
+	 const BookingRawDelivery *raw, BookingReply *reply)
 {
 	BookingWebhookEvent event;
 	int64		delivery;
 
-	booking_webhook_decode(source, raw->body, NULL, arena, &event);
-	*reply = (Reply) {200, "ok\n", event.meaning == BOOKING_WEBHOOK_IGNORED ? "ignored" :
+	booking_webhook_decode(source, raw->body, booking_webhook_arena(), &event);
+	*reply = (BookingReply) {200, "ok\n", event.meaning == BOOKING_WEBHOOK_IGNORED ? "ignored" :
 		event.meaning == BOOKING_WEBHOOK_UNUSABLE ? "unusable" : "accepted"};
 	delivery = store(call, source, &event, raw->body, reply);
 	if (delivery != 0)
@@ -260,12 +145,12 @@ take(BookingCall *call, const BookingWebhookSource *source,
 }
 
 /*
- * Store a delivery and return its number, 0 for a copy.  A copy with another
- * body is kept as evidence: what came first counts.
+ * Store a delivery and return its number, 0 for a copy that says nothing new.  A
+ * copy with another body is kept as evidence: what came first counts.
  */
 static int64
 store(BookingCall *call, const BookingWebhookSource *source,
-	  const BookingWebhookEvent *event, bytea *body, Reply *reply)
+	  const BookingWebhookEvent *event, bytea *body, BookingReply *reply)
 {
 	BookingDelivery row = {0};
 	int64		delivery;
@@ -286,7 +171,8 @@ store(BookingCall *call, const BookingWebhookSource *source,
 	reply->verdict = "duplicate";
 	if (booking_store_inbox_same(source->source, row.dedupe, body, &delivery) ||
 		event->meaning == BOOKING_WEBHOOK_READ)
-		return 0;
+		return event->meaning == BOOKING_WEBHOOK_READ &&
+			booking_webhook_by_calendar(source) ? delivery : 0;
 	row.verdict = "duplicate";
 	row.reason = "altered_copy";
 	row.dedupe = NULL;
@@ -334,7 +220,7 @@ label_of(const char *string)
  */
 static void
 apply(BookingCall *call, const BookingWebhookSource *source, int64 delivery,
-	  const BookingWebhookEvent *event, Reply *reply)
+	  const BookingWebhookEvent *event, BookingReply *reply)
 {
 	BookingApplied outcome;
 

@@ -166,7 +166,7 @@ reapply(BookingCall *call, const BookingWebhookSource *source,
 	memset(outcome, 0, sizeof(*outcome));
 	if (strcmp(delivery->verdict, "duplicate") == 0)
 		return;
-	booking_webhook_decode(source, delivery->body, delivery->booking, arena, &event);
+	booking_webhook_decode(source, delivery->body, arena, &event);
 	booking_apply(call, source, &event, !again ? BOOKING_APPLY_NEW :
 				  strcmp(delivery->state, "applied") == 0 ?
 				  BOOKING_APPLY_COUNTED : BOOKING_APPLY_AGAIN, outcome);

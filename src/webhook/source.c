@@ -285,7 +285,7 @@ static void
 check_kind(const text *kind)
 {
 	static const char *const kinds[] = {
-		"calendly", "calcom", "acuity", "google", "graph", "standard"
+		"calendly", "calcom", "acuity", "standard"
 	};
 
 	for (int i = 0; i < lengthof(kinds); i++)
@@ -296,7 +296,7 @@ check_kind(const text *kind)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("argument \"%s\" names no kind of source", "kind"),
-			 errhint("Give calendly, calcom, acuity, google, graph or standard.")));
+			 errhint("Give calendly, calcom, acuity or standard; what providers of calendars tell comes by booking.push_url.")));
 }
 
 /*
@@ -326,6 +326,10 @@ check_settings(Jsonb *settings)
 				raise_settings();
 			booking_terms_check(terms);
 		}
+		else if (key.val.string.len == strlen("by_calendar") &&
+				 strncmp(key.val.string.val, "by_calendar", key.val.string.len) == 0 &&
+				 value.type == jbvBool)
+			continue;
 		else if (!is_number_setting(&key, &value))
 			raise_settings();
 	}
@@ -374,7 +378,7 @@ raise_settings(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("argument \"%s\" is invalid", "settings"),
-			 errhint("Give an object with tolerance (1 to 604800 seconds), pair_wait (0 to 2592000 seconds), max_bytes (1 to %d) and terms (an object), or some of them.",
+			 errhint("Give an object with tolerance (1 to 604800 seconds), pair_wait (0 to 2592000 seconds), max_bytes (1 to %d), by_calendar (true or false) and terms (an object), or some of them.",
 					 BOOKING_JSON_BYTES)));
 }
 

@@ -6,9 +6,7 @@
  * The raw bytes are verified, before anything in them is read, and what cannot
  * be verified is refused: without a secret, without a signature, with two.
  * Every secret is tried on every signature whatever came out before, and the
- * comparison takes as long wherever the difference is.  Notifications of
- * Microsoft Graph are not signed: each carries the secret word, so the body is
- * parsed first, by a decoder that survives anything.
+ * comparison takes as long wherever the difference is.
  *
  * IDENTIFICATION
  *	  booking/src/webhook/verify.c
@@ -40,16 +38,10 @@ static const char *read_signature(const BookingWebhookSource *source,
 								  BookingSignature *signature,
 								  const char **id);
 static const char *verdict_of(BookingSignatureFault fault);
-static const char *one_header(const BookingRawDelivery *raw, const char *name,
-							  char **value);
-static bool is_signed(const BookingWebhookSource *source,
-					  const BookingRawDelivery *raw,
+static bool is_signed(const BookingRawDelivery *raw,
 					  const BookingSignature *signature, const char *id,
 					  const char *secret);
 static void raise_hmac(void) pg_attribute_noreturn();
-static const char *verify_google(const BookingRawDelivery *raw, char **token);
-static const char *verify_graph(BookingRawDelivery *raw, BookingArena *arena);
-static bool has_words(const BookingRawDelivery *raw, const char *secret);
 static void raise_headers(void) pg_attribute_noreturn();
 static bool names_header(const JsonbValue *value, const char *name);
 
@@ -57,15 +49,12 @@ static bool names_header(const JsonbValue *value, const char *name);
  * Why a delivery is not to be believed, as a word; NULL if it is.
  */
 const char *
-booking_verify(const BookingWebhookSource *source, BookingRawDelivery *raw,
-			   BookingArena *arena, TimestampTz now)
+booking_verify(const BookingWebhookSource *source,
+			   const BookingRawDelivery *raw, TimestampTz now)
 {
-	bool		google = booking_text_is(source->kind, "google");
-	bool		graph = booking_text_is(source->kind, "graph");
 	BookingSignature signature = {0};
 	const char *id = NULL;
 	const char *problem;
-	char	   *token = NULL;
 	int			nsecrets;
 	BookingWebhookSecret *secrets = booking_store_webhook_secrets(source->source,
 																  &nsecrets);
@@ -76,9 +65,7 @@ booking_verify(const BookingWebhookSource *source, BookingRawDelivery *raw,
 
 	if (nsecrets == 0)
 		return "no_secret";
-	problem = google ? verify_google(raw, &token) :
-		graph ? verify_graph(raw, arena) :
-		read_signature(source, raw, &signature, &id);
+	problem = read_signature(source, raw, &signature, &id);
 	if (problem != NULL)
 		return problem;
 	for (int i = 0; i < nsecrets; i++)
@@ -86,12 +73,7 @@ booking_verify(const BookingWebhookSource *source, BookingRawDelivery *raw,
 		char	   *secret = booking_unseal(secrets[i].secret,
 											secrets[i].sealed, context);
 
-		if (google)
-			matches += booking_verify_equal(token, secret);
-		else if (graph)
-			matches += has_words(raw, secret);
-		else
-			matches += is_signed(source, raw, &signature, id, secret);
+		matches += is_signed(raw, &signature, id, secret);
 		explicit_bzero(secret, strlen(secret));
 	}
 	if (matches == 0)
@@ -143,6 +125,19 @@ booking_webhook_setting(const Jsonb *settings, const char *key,
 		return otherwise;
 	return DatumGetInt32(DirectFunctionCall1(numeric_int4,
 											 NumericGetDatum(value.val.numeric)));
+}
+
+/*
+ * Do the bookings of a source come with the calendar that it writes them to?
+ */
+bool
+booking_webhook_by_calendar(const BookingWebhookSource *source)
+{
+	JsonbValue	value;
+
+	return getKeyJsonValueFromContainer(&source->settings->root, "by_calendar",
+										strlen("by_calendar"), &value) != NULL &&
+		value.type == jbvBool && value.val.boolean;
 }
 
 /*
@@ -219,6 +214,19 @@ booking_verify_header(const BookingRawDelivery *raw, const char *name,
 }
 
 /*
+ * The header of a name; a verdict if there is none, or several.
+ */
+const char *
+booking_verify_one_header(const BookingRawDelivery *raw, const char *name,
+						  char **value)
+{
+	int			count = booking_verify_header(raw, name, value);
+
+	return count == 1 ? NULL : count == 0 ? "missing_signature" :
+		"malformed_signature";
+}
+
+/*
  * Read the signature of a source that signs; returns a verdict if there is none
  * to go by.  id is that of a message of Standard Webhooks.
  */
@@ -234,27 +242,27 @@ read_signature(const BookingWebhookSource *source,
 
 	if (booking_text_is(source->kind, "calendly"))
 	{
-		problem = one_header(raw, "calendly-webhook-signature", &header);
+		problem = booking_verify_one_header(raw, "calendly-webhook-signature", &header);
 		return problem != NULL ? problem :
 			verdict_of(booking_signature_calendly(header, signature));
 	}
 	if (booking_text_is(source->kind, "calcom"))
 	{
-		problem = one_header(raw, "x-cal-signature-256", &header);
+		problem = booking_verify_one_header(raw, "x-cal-signature-256", &header);
 		return problem != NULL ? problem :
 			verdict_of(booking_signature_calcom(header, signature));
 	}
 	if (booking_text_is(source->kind, "acuity"))
 	{
-		problem = one_header(raw, "x-acuity-signature", &header);
+		problem = booking_verify_one_header(raw, "x-acuity-signature", &header);
 		return problem != NULL ? problem :
 			verdict_of(booking_signature_acuity(header, signature));
 	}
-	problem = one_header(raw, "webhook-signature", &header);
+	problem = booking_verify_one_header(raw, "webhook-signature", &header);
 	if (problem == NULL)
-		problem = one_header(raw, "webhook-timestamp", &timestamp);
+		problem = booking_verify_one_header(raw, "webhook-timestamp", &timestamp);
 	if (problem == NULL)
-		problem = one_header(raw, "webhook-id", &message);
+		problem = booking_verify_one_header(raw, "webhook-id", &message);
 	if (problem != NULL)
 		return problem;
 	*id = message;
@@ -273,24 +281,11 @@ verdict_of(BookingSignatureFault fault)
 }
 
 /*
- * The header of a name; a verdict if there is none, or several.
- */
-static const char *
-one_header(const BookingRawDelivery *raw, const char *name, char **value)
-{
-	int			count = booking_verify_header(raw, name, value);
-
-	return count == 1 ? NULL : count == 0 ? "missing_signature" :
-		"malformed_signature";
-}
-
-/*
  * Did a secret make one of the signatures?
  */
 static bool
-is_signed(const BookingWebhookSource *source, const BookingRawDelivery *raw,
-		  const BookingSignature *signature, const char *id,
-		  const char *secret)
+is_signed(const BookingRawDelivery *raw, const BookingSignature *signature,
+		  const char *id, const char *secret)
 {
 	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
 	uint8		digest[PG_SHA256_DIGEST_LENGTH];
@@ -335,44 +330,6 @@ raise_hmac(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INTERNAL_ERROR),
 			 errmsg("could not verify a signature")));
-}
-
-/*
- * A push of Google: which channel, and the token that came with it.
- */
-static const char *
-verify_google(const BookingRawDelivery *raw, char **token)
-{
-	char	   *channel;
-	const char *problem = one_header(raw, "x-goog-channel-token", token);
-
-	return problem != NULL ? problem :
-		one_header(raw, "x-goog-channel-id", &channel);
-}
-
-/*
- * Read the notifications of Microsoft Graph.
- */
-static const char *
-verify_graph(BookingRawDelivery *raw, BookingArena *arena)
-{
-	raw->notes = booking_webhook_read_graph(VARDATA_ANY(raw->body),
-											VARSIZE_ANY_EXHDR(raw->body),
-											arena, &raw->nnotes);
-	return raw->notes == NULL ? "malformed_signature" : NULL;
-}
-
-/*
- * Does every notification carry the secret?
- */
-static bool
-has_words(const BookingRawDelivery *raw, const char *secret)
-{
-	int			matches = 0;
-
-	for (int i = 0; i < raw->nnotes; i++)
-		matches += booking_verify_equal(raw->notes[i].client_state, secret);
-	return matches == raw->nnotes;
 }
 
 /*

@@ -11,8 +11,10 @@
 #ifndef BOOKING_VERIFY_H
 #define BOOKING_VERIFY_H
 
-#include "codec/webhook_event.h"
 #include "store/webhook.h"
+
+/* of a body, unless the source says something else */
+#define BOOKING_WEBHOOK_BYTES (1024 * 1024)
 
 /* a delivery as it came */
 typedef struct BookingRawDelivery
@@ -20,19 +22,28 @@ typedef struct BookingRawDelivery
 	Jsonb	   *headers;
 	bytea	   *body;
 	const char *query;			/* "" if there is none */
-	int			nnotes;			/* of Microsoft Graph, see verify.c */
-	const BookingWebhookNote *notes;
 } BookingRawDelivery;
+
+/* what is answered */
+typedef struct BookingReply
+{
+	int			status;
+	const char *body;
+	const char *verdict;
+} BookingReply;
 
 extern void booking_verify_headers(Jsonb *headers);
 extern int	booking_verify_header(const BookingRawDelivery *raw,
 								  const char *name, char **value);
+extern const char *booking_verify_one_header(const BookingRawDelivery *raw,
+											 const char *name, char **value);
 extern const char *booking_verify(const BookingWebhookSource *source,
-								  BookingRawDelivery *raw,
-								  BookingArena *arena, TimestampTz now);
+								  const BookingRawDelivery *raw,
+								  TimestampTz now);
 extern char *booking_verify_seal_context(const text *source);
 extern bool booking_verify_equal(const char *a, const char *b);
 extern int64 booking_webhook_setting(const Jsonb *settings, const char *key,
 									 int64 otherwise);
+extern bool booking_webhook_by_calendar(const BookingWebhookSource *source);
 
 #endif							/* BOOKING_VERIFY_H */

@@ -38,7 +38,7 @@ LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
 	notes = booking_webhook_read_graph(text, size, arena, &count);
 	check((notes != NULL) == (count > 0) && count <= BOOKING_WEBHOOK_NOTES);
 	for (int i = 0; i < count; i++)
-		check(is_text(notes[i].subscription) && is_text(notes[i].client_state));
+		check(is_text(notes[i].client_state) && is_text(notes[i].lifecycle));
 	booking_arena_free(arena);
 	return 0;
 }

@@ -64,7 +64,6 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_credential_remove', $$tenant label 'badinput', account label 'acc'$$),
 	('booking_calendar_put', $$tenant label 'badinput', calendar label 'other', account label 'acc', remote_id remote '/user/other/', resource label? 'r', role use 'busy', address label? NULL$$),
 	('booking_calendar_remove', $$tenant label 'badinput', calendar label 'cal'$$),
-	('booking_channel_deliver', $$channel label 'none', secret label 'none', event label? NULL$$),
 	('booking_sync', $$tenant label 'badinput', calendar label 'cal'$$),
 	('booking_sync_wait', $$tenant label 'badinput', calendar label 'cal', result any NULL$$),
 	('booking_resolve', $$tenant label 'badinput', principal label 'p', intent label 'x', verdict verdict 'exists', evidence evidence! '{}'$$),

@@ -13,11 +13,11 @@
 
 SET client_min_messages = error;
 SELECT same('one row for each capability', (SELECT string_agg(provider || ' ' || n, ', ' ORDER BY provider) FROM (
-	SELECT provider, count(*) AS n FROM booking_provider_capabilities() GROUP BY provider) x), 'caldav 8, google 8, graph 8');
+	SELECT provider, count(*) AS n FROM booking_provider_capabilities() GROUP BY provider) x), 'caldav 9, google 9, graph 9');
 SELECT same('of Graph', (SELECT string_agg(capability || ' ' || value, ', ' ORDER BY capability) FROM booking_provider_capabilities() WHERE provider = 'graph'),
-	'absence_is_proof true, idempotent_create true, own_event_id false, parallel_writes true, requests_in_flight 4, silent_invitation false, tells_busy true, whole_listing false');
+	'absence_is_proof true, idempotent_create true, own_event_id false, parallel_writes true, push true, requests_in_flight 4, silent_invitation false, tells_busy true, whole_listing false');
 SELECT same('of Google', (SELECT string_agg(capability || ' ' || value, ', ' ORDER BY capability) FROM booking_provider_capabilities() WHERE provider = 'google'),
-	'absence_is_proof true, idempotent_create false, own_event_id true, parallel_writes false, requests_in_flight 4, silent_invitation true, tells_busy true, whole_listing true');
+	'absence_is_proof true, idempotent_create false, own_event_id true, parallel_writes false, push true, requests_in_flight 4, silent_invitation true, tells_busy true, whole_listing true');
 SELECT yes('each has a consequence', (SELECT bool_and(length(consequence) > 20) FROM booking_provider_capabilities()));
 
 SELECT FROM booking_account_put('providers', 'm', 'graph');

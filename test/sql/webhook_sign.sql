@@ -5,7 +5,8 @@
 -- source may have made one, and any of several may be the right one.  What is
 -- missing, repeated, garbled or of the wrong length is refused, and so is all
 -- of a source without a secret.  A signature that is right and old has a
--- verdict of its own.  Proves R60, R61, R64, R65 and the vectors of "it must
+-- verdict of its own.  What comes to a channel of a calendar is believed by the
+-- channel's secret, whoever its provider is.  Proves R60, R61, R64, R65 and the vectors of "it must
 -- show"; the shapes of headers are in test/unit/webhook.c.
 --
 
@@ -25,8 +26,6 @@ SELECT FROM source('gcy', 'calendly', tenant => 'hook_sign');
 SELECT FROM source('gcc', 'calcom', tenant => 'hook_sign');
 SELECT FROM source('gac', 'acuity', tenant => 'hook_sign');
 SELECT FROM source('gsw', 'standard', tenant => 'hook_sign');
-SELECT FROM source('ggo', 'google', tenant => 'hook_sign');
-SELECT FROM source('ggr', 'graph', tenant => 'hook_sign');
 
 CREATE FUNCTION test.verdict(source text, headers jsonb, body bytea)
 RETURNS text
@@ -121,24 +120,88 @@ SELECT fails('too many secrets', $$SELECT booking_webhook_secret_put('gcc', 'x')
 -- A secret of one source opens no other, and none is in what a caller may read.
 SELECT same('in no row of the audit', (SELECT count(*) FROM booking.audit_entry a WHERE a.tenant = 'hook_sign' AND a::text LIKE '%second%'), 0::bigint);
 
--- Google: the token of the channel; there is nothing to read where nothing is mapped to a calendar.
-SELECT same('google, first message', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "sync"}', ''), '200 handshake');
-SELECT same('google', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "exists"}', '') || ': ' || last('ggo'), '200 accepted: failed no_calendar');
-SELECT same('google, again', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "key", "X-Goog-Resource-State": "exists"}', ''), '200 accepted');
-SELECT same('one row a channel', (SELECT string_agg(booking || copies, ' ') FROM booking.inbox WHERE source = 'ggo'), 'c12');
-SELECT same('google, another token', verdict('ggo', '{"X-Goog-Channel-ID": "c1", "X-Goog-Channel-Token": "keys"}', ''), '401 bad_signature');
-SELECT same('google, no token', verdict('ggo', '{"X-Goog-Channel-ID": "c1"}', ''), '401 missing_signature');
+-- Channels, which the worker opens and which are written by hand here: what comes to the name of one is from its provider only.
+BEGIN;
+SELECT FROM unnest(ARRAY['google', 'graph']) k, booking_account_put('hook_sign', k, k);
+SELECT FROM unnest(ARRAY['google', 'graph']) k, booking_calendar_put('hook_sign', k, k, 'desk@example.org/' || k, 'room', 'busy');
+DELETE FROM booking.sync_request;
+INSERT INTO booking.channel (calendar_id, next_at, changed_at, tenant, account, state, push_url, channel, remote, secret)
+	SELECT c.calendar_id, 'infinity', now(), c.tenant, c.account, 'open', 'https://hooks.example.org/webhooks/', 'chan-' || c.calendar, 'theirs', b('the word')
+	  FROM booking.calendar c WHERE c.tenant = 'hook_sign';
+CREATE FUNCTION test.asked(calendar text)
+RETURNS bigint
+LANGUAGE sql
+AS $$
+	SELECT count(*) FROM booking.sync_request r JOIN booking.calendar c USING (calendar_id) WHERE c.tenant = 'hook_sign' AND c.calendar = asked.calendar;
+$$;
+
+-- Google: the token in a header.
+SELECT same('google, first message', verdict('chan-google', '{"X-Goog-Channel-ID": "chan-google", "X-Goog-Channel-Token": "the word", "X-Goog-Resource-State": "sync"}', ''), '200 handshake');
+SELECT same('which tells of nothing', asked('google'), 0::bigint);
+SELECT same('google: ' || state, verdict('chan-google', jsonb_build_object('X-Goog-Channel-Token', 'the word', 'X-Goog-Resource-State', state), ''), '200 accepted')
+  FROM unnest(ARRAY['exists', 'not_exists']) state;
+SELECT same('one reading', asked('google'), 1::bigint);
+SELECT same('nothing else is kept', (SELECT count(*) FROM booking.inbox WHERE source LIKE 'chan-%'), 0::bigint);
+SELECT same('google: ' || what, verdict('chan-google', headers, b(body)), want)
+  FROM (VALUES ('another token', '{"X-Goog-Channel-Token": "the words"}'::jsonb, '', '401 bad_signature'), ('a part of it', '{"X-Goog-Channel-Token": "the wor"}', '', '401 bad_signature'),
+		('an empty one', '{"X-Goog-Channel-Token": ""}', '', '401 bad_signature'), ('a long one', jsonb_build_object('X-Goog-Channel-Token', repeat('the word', 10000)), '', '401 bad_signature'),
+		('in upper case', '{"X-Goog-Channel-Token": "THE WORD"}', '', '401 bad_signature'), ('with a blank', '{"X-Goog-Channel-Token": "the word "}', '', '401 bad_signature'),
+		('none', '{"X-Goog-Channel-ID": "chan-google"}', '', '401 missing_signature'), ('two', '[["X-Goog-Channel-Token", "the word"], ["x-goog-channel-token", "the word"]]', '', '401 malformed_signature'),
+		('as Microsoft would', '{}', '{"value": [{"subscriptionId": "s", "clientState": "the word"}]}', '401 missing_signature')) AS x (what, headers, body, want);
+SELECT same('no handshake of Microsoft''s', (SELECT verdict FROM booking_webhook_receive('chan-google', '{}', '', 'validationToken=x')), 'missing_signature');
+SELECT same('counted', (SELECT refused FROM booking.channel WHERE channel = 'chan-google'), 10::bigint);
 
 -- Microsoft Graph: the handshake, and the word in every notification.
-SELECT same('graph, handshake', (SELECT concat_ws('|', status, content_type, body, verdict) FROM booking_webhook_receive('ggr', '{}', '', 'validationToken=Validation%3a+Testing+%c3%a9%3c')), '200|text/plain; charset=utf-8|Validation: Testing é<|handshake');
-SELECT same('no handshake for others', (SELECT verdict FROM booking_webhook_receive('gcy', '{}', '', 'validationToken=x')), 'missing_signature');
-SELECT same('a broken handshake', (SELECT verdict FROM booking_webhook_receive('ggr', '{}', '', 'validationToken=%zz')), 'malformed_signature');
-SELECT same('graph: ' || what, verdict('ggr', '{}', b(body)), want)
-  FROM (VALUES ('good', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2", "clientState": "key"}, {"subscriptionId": "s1", "clientState": "key"}]}', '202 accepted'),
-		('one of them wrong', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2", "clientState": "kex"}]}', '401 bad_signature'),
-		('one of them none', '{"value": [{"subscriptionId": "s1", "clientState": "key"}, {"subscriptionId": "s2"}]}', '401 bad_signature'),
-		('none', '{"value": []}', '401 malformed_signature'), ('no array', '{"value": {}}', '401 malformed_signature'), ('no JSON', 'x', '401 malformed_signature')) AS x (what, body, want);
-SELECT same('one row a subscription, without the word', (SELECT string_agg(booking || copies || length(body), ' ' ORDER BY booking) FROM booking.inbox WHERE source = 'ggr'), 's110 s210');
+SELECT same('graph, handshake', (SELECT concat_ws('|', status, content_type, body, verdict) FROM booking_webhook_receive('chan-graph', '{}', '', 'validationToken=Validation%3a+Testing+%c3%a9%3c')), '200|text/plain; charset=utf-8|Validation: Testing é<|handshake');
+SELECT same('no handshake for sources', (SELECT verdict FROM booking_webhook_receive('gcy', '{}', '', 'validationToken=x')), 'missing_signature');
+SELECT same('no handshake: ' || query, (SELECT status || ' ' || verdict FROM booking_webhook_receive('chan-graph', '{}', '', query)), '401 malformed_signature')
+  FROM unnest(ARRAY['validationToken=%zz', 'validationToken=%00', 'validationToken=%ff', 'validationToken=a&validationToken=b', 'validationtoken=a']) query;
+SELECT same('none that is too long', (SELECT status FROM booking_webhook_receive('chan-graph', '{}', '', 'validationToken=' || repeat('x', 2001))), 401);
+SELECT same('graph: ' || what, verdict('chan-graph', '{}', b(body)), want)
+  FROM (VALUES ('one of them wrong', '{"value": [{"subscriptionId": "s1", "clientState": "the word"}, {"subscriptionId": "s1", "clientState": "the wore"}]}', '401 bad_signature'),
+		('one of them none', '{"value": [{"subscriptionId": "s1", "clientState": "the word"}, {"subscriptionId": "s1"}]}', '401 bad_signature'),
+		('no text', '{"value": [{"subscriptionId": "s1", "clientState": ["the word"]}]}', '401 bad_signature'),
+		('the last of a name counts', '{"value": [{"subscriptionId": "s1", "clientState": "the word", "clientState": "x"}]}', '401 bad_signature'),
+		('removed, says somebody', '{"value": [{"subscriptionId": "s1", "clientState": "x", "lifecycleEvent": "subscriptionRemoved"}]}', '401 bad_signature'),
+		('none', '{"value": []}', '401 malformed_signature'), ('no array', '{"value": {}}', '401 malformed_signature'), ('no JSON', 'x', '401 malformed_signature'),
+		('too many', format('{"value": [%s]}', rtrim(repeat('{"subscriptionId": "s1", "clientState": "the word"},', 1001), ',')), '401 malformed_signature'),
+		('a bomb', repeat('[', 100000), '401 malformed_signature'), ('many objects', format('{"value": [%s{}]}', repeat('{},', 300000)), '401 malformed_signature'),
+		('large', repeat(' ', 1048577), '413 too_large')) AS x (what, body, want);
+SELECT same('graph, as Google would', verdict('chan-graph', '{"X-Goog-Channel-Token": "the word"}', ''), '401 malformed_signature');
+SELECT same('of all that nothing is read', asked('graph'), 0::bigint);
+SELECT same('all of it counted', (SELECT refused FROM booking.channel WHERE channel = 'chan-graph'), 19::bigint);
+SELECT same('the channel is as it was', (SELECT state || ' ' || remote || ' ' || next_at FROM booking.channel WHERE channel = 'chan-graph'), 'open theirs infinity');
+SELECT same('graph', verdict('chan-graph', '{}', b('{"value": [{"subscriptionId": "s1", "clientState": "the word"}, {"subscriptionId": "s1", "clientState": "the word"}]}')), '202 accepted');
+SELECT same('graph, one reading', asked('graph'), 1::bigint);
+
+-- What happens to a subscription.
+CREATE FUNCTION test.lives(event text)
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	said text := verdict('chan-graph', '{}', b(jsonb_build_object('value', jsonb_build_array(
+		jsonb_build_object('subscriptionId', 's1', 'clientState', 'the word', 'lifecycleEvent', event))) ::text));
+BEGIN
+	RETURN said || (SELECT concat_ws(' ', ':', state, remote, CASE WHEN next_at < 'infinity' THEN 'due' END) FROM booking.channel WHERE channel = 'chan-graph')
+		|| ', ' || asked('graph');
+END
+$$;
+DELETE FROM booking.sync_request;
+SELECT same('missed', lives('missed'), '202 accepted: open theirs, 1');
+SELECT same('not known yet', lives('somethingNew'), '202 accepted: open theirs, 1');
+SELECT same('to be renewed', lives('reauthorizationRequired'), '202 accepted: open theirs due, 1');
+DELETE FROM booking.sync_request;
+SELECT same('removed', lives('subscriptionRemoved'), '202 accepted: opening due, 1');
+SELECT same('removed, again', lives('subscriptionRemoved'), '202 accepted: opening due, 1');
+
+-- One that is closed or unknown, and what its name is called, are the same to strangers.
+SELECT same('unknown', (SELECT r::text FROM booking_webhook_receive('chan-other', '{"X-Goog-Channel-Token": "the word"}', '', 'validationToken=x') r), '(404,"text/plain; charset=utf-8","not found' || E'\n' || '",unknown_source)');
+UPDATE booking.channel SET secret = NULL WHERE channel = 'chan-google';
+SELECT same('without a secret nothing is believed', verdict('chan-google', '{"X-Goog-Channel-Token": ""}', ''), '401 no_secret');
+UPDATE booking.channel SET state = 'closing';
+SELECT same('closed', (SELECT string_agg(DISTINCT r::text, ' ') FROM unnest(ARRAY['chan-google', 'chan-graph', 'chan-other']) c, booking_webhook_receive(c, '{"X-Goog-Channel-Token": "the word"}', '', 'validationToken=x') r), '(404,"text/plain; charset=utf-8","not found' || E'\n' || '",unknown_source)');
+ROLLBACK;
 
 -- Size.
 SELECT FROM booking_webhook_source_put('hook_sign', 'gac', settings => '{"max_bytes": 10}');

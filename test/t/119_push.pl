@@ -50,12 +50,27 @@ sub push_url
 	return;
 }
 
+# What the provider delivers, by a direct call; the status that is answered.
 sub deliver
 {
 	my ($name, $secret, $event) = @_;
-	return $session->query("SELECT booking_channel_deliver('$name', '$secret', "
-		  . sql_literal($event)
-		  . ')');
+	my ($headers, $body) =
+	  $kind eq 'google'
+	  ? ({ 'X-Goog-Channel-Token' => $secret, 'X-Goog-Resource-State' => 'exists' }, '')
+	  : ( {},
+		encode_json(
+			{
+				value => [
+					{
+						subscriptionId => 's',
+						clientState => $secret,
+						defined $event ? (lifecycleEvent => $event) : ()
+					}
+				]
+			}));
+
+	return $session->query(sprintf('SELECT status FROM booking_webhook_receive(%s, %s, convert_to(%s, \'UTF8\'))',
+			map { sql_literal($_) } $name, encode_json($headers), $body));
 }
 
 sub watermark
@@ -94,6 +109,7 @@ foreach (kinds())
 	wait_until('a reading follows', sub { watermark() > 0 });
 	my ($channel) = channels();
 	my ($name, $secret) = delivered($channel);
+	my $taken = $google ? 200 : 202;
 	my ($request) = grep { $_->{path} =~ /watch|subscriptions/ } @{ $mock->look->{requests} };
 	is("$request->{method} $request->{path}",
 		$google ? 'POST /calendars/room%40x/events/watch' : 'POST /v1.0/subscriptions',
@@ -120,17 +136,17 @@ foreach (kinds())
 
 	# what is told is verified, and a reason to read
 	my $mark = watermark();
-	is(deliver($name, $secret), 't', "$kind: a delivery");
+	is(deliver($name, $secret), $taken, "$kind: a delivery");
 	wait_until('the calendar is read', sub { watermark() > $mark });
 	$mark = watermark();
-	is(deliver($name, 'x' . substr($secret, 1)), 'f', "$kind: with another secret");
-	is(deliver($name, substr($secret, 1)), 'f', "$kind: with a part of it");
-	is(deliver(reverse($name) . '0', $secret), 'f', "$kind: of nobody");
+	is(deliver($name, 'x' . substr($secret, 1)), 401, "$kind: with another secret");
+	is(deliver($name, substr($secret, 1)), 401, "$kind: with a part of it");
+	is(deliver(reverse($name) . '0', $secret), 404, "$kind: of nobody");
 	my $someone = session($node);
 	$session->query('CREATE ROLE someone');
 	$someone->query('SET ROLE someone');
 	is($someone->sqlstate('SELECT secret FROM booking.channel'), '42501', "$kind: no role reads it");
-	is($someone->sqlstate("SELECT booking_channel_deliver('a', 'b')"), '42501', "$kind: nor delivers");
+	is($someone->sqlstate("SELECT booking_webhook_receive('a', '{}', '')"), '42501', "$kind: nor delivers");
 	$someone->quit;
 
 	# renewed when half of its time is over: there is one all the while
@@ -154,7 +170,7 @@ foreach (kinds())
 	if ($google)
 	{
 		isnt($renewed, $name, "$kind: by another one");
-		is(deliver($name, $secret), 'f', "$kind: and the old one is closed");
+		is(deliver($name, $secret), 404, "$kind: and the old one is closed");
 		my @order = map { $_->{path} =~ /watch$/ ? 'watch' : 'stop' }
 		  grep { $_->{path} =~ /watch$|stop$/ } @{ $mock->look->{requests} };
 		is($order[-1], 'stop', "$kind: after the new one was open");
@@ -167,8 +183,15 @@ foreach (kinds())
 			"$kind: of the subscription");
 	}
 
-	# dropped by the provider, which says so, or not
-	is(deliver($renewed, $its_secret, 'subscriptionRemoved'), 't', "$kind: it is told that it is lost");
+	# dropped by the provider, which says so, or ended without a word
+	if ($google)
+	{
+		$session->query("UPDATE booking.channel SET ends_at = '-infinity'");
+	}
+	else
+	{
+		is(deliver($renewed, $its_secret, 'subscriptionRemoved'), 202, "$kind: it is told that it is lost");
+	}
 	wait_until(
 		'there is another one',
 		sub { (grep { (delivered($_))[0] ne $renewed } channels()) > 0 });
@@ -222,7 +245,7 @@ foreach (kinds())
 		'created confirmed create confirmed', "$kind: bookings go on");
 	my ($last) = grep { ($_->{address} // $_->{notificationUrl}) =~ m{/other/} } channels();
 	$session->query("SELECT booking_calendar_remove('t', 'room')");
-	is(deliver(delivered($last)), 'f', "$kind: a calendar that is removed is not read");
+	is(deliver(delivered($last)), 404, "$kind: a calendar that is removed is not read");
 	stands('none');
 	is(scalar(grep { ($_->{address} // $_->{notificationUrl}) =~ m{/other/} } channels()),
 		0, "$kind: and its channel is closed");

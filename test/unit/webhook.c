@@ -294,7 +294,7 @@ test_links(void)
 		"{\"event\":\"invitee.canceled\",\"created_at\":\"2029-01-01T00:00:00Z\",\"payload\":"
 		"{\"uri\":\"i\",\"rescheduled\":true,\"new_invitee\":\"j\",\"old_invitee\":\"i\"}}";
 	static const char notes[] = "{\"value\":[{\"subscriptionId\":\"s\",\"clientState\":\"c\"},"
-		"{\"subscriptionId\":\"t\"}]}";
+		"{\"subscriptionId\":\"s\",\"lifecycleEvent\":\"missed\"}]}";
 	static const char broken[] = "{\"value\":[{\"subscriptionId\":\"s\"},{}]}";
 	BookingWebhookEvent event;
 	const BookingWebhookNote *found;
@@ -308,6 +308,8 @@ test_links(void)
 	tap_is_int(count, 2, "two notifications");
 	tap_is_text(found[0].client_state, "c", "a word");
 	tap_is_text(found[1].client_state, "", "and none");
+	tap_ok(found[0].lifecycle == NULL, "a change");
+	tap_is_text(found[1].lifecycle, "missed", "and what happened to the subscription");
 	tap_ok(booking_webhook_read_graph(broken, strlen(broken), arena, &count) == NULL && count == 0,
 		   "one that is broken breaks all");
 }
