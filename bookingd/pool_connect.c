@@ -25,7 +25,10 @@
 
 /*
  * What a session begins with.  $1: milliseconds that a call may take, $2: the
- * schema that was asked for, or empty.
+ * schema that was asked for, or empty, $3: milliseconds to wait for a lock.
+ *
+ * A delivery about what somebody else holds is to be stored and applied later,
+ * not to be given up with the call, so locks are waited for a shorter time.
  *
  * A commit must be on disk before it is answered for, so "off" is not accepted
  * of whoever set it; other values are someone's decision.  Nothing is found by
@@ -35,6 +38,8 @@
 static const char setup_sql[] =
 "SELECT pg_catalog.set_config('search_path', '', false),"
 " pg_catalog.set_config('statement_timeout', $1, false),"
+" CASE pg_catalog.current_setting('lock_timeout') WHEN '0'"
+" THEN pg_catalog.set_config('lock_timeout', $3, false) END,"
 " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off'"
 " THEN pg_catalog.set_config('synchronous_commit', 'on', false) END,"
 " pg_catalog.current_setting('transaction_read_only'),"
@@ -60,9 +65,9 @@ static const char setup_sql[] =
 
 enum
 {
-	SETUP_READ_ONLY = 3,
-	SETUP_RECEIVE = 4,
-	SETUP_METRICS = 5
+	SETUP_READ_ONLY = 4,
+	SETUP_RECEIVE = 5,
+	SETUP_METRICS = 6
 };
 
 static void start_setup(PoolConn *conn);
@@ -144,12 +149,15 @@ start_setup(PoolConn *conn)
 {
 	Pool	   *pool = conn->pool;
 	char		timeout[32];
-	const char *values[2] = {timeout, pool->schema ? pool->schema : ""};
+	char		lock_timeout[32];
+	const char *values[3] = {timeout, pool->schema ? pool->schema : "", lock_timeout};
 
 	snprintf(timeout, sizeof(timeout), "%lld", (long long) pool->answer_timeout / 1000);
+	snprintf(lock_timeout, sizeof(lock_timeout), "%lld",
+			 (long long) pool->answer_timeout / 2000);
 	conn->state = CONN_SETTING_UP;
 	if (PQsetnonblocking(conn->conn, 1) != 0 ||
-		!PQsendQueryParams(conn->conn, setup_sql, 2, NULL, values, NULL, NULL, 0) ||
+		!PQsendQueryParams(conn->conn, setup_sql, 3, NULL, values, NULL, NULL, 0) ||
 		!pool_flush(conn))
 		pool_lost(conn, PQerrorMessage(conn->conn));
 }

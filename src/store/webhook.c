@@ -89,32 +89,48 @@ booking_store_webhook_source_remove(text *source, TimestampTz now)
 }
 
 /*
- * A delivery of a source failed, or did not; returns how many have failed since
- * the last one that did not.
+ * A delivery of a source failed; returns how many have since the last one that
+ * did not.
  */
 int32
-booking_store_webhook_source_health(text *source, bool failed,
-									const char *problem, TimestampTz now)
+booking_store_webhook_source_failed(text *source, const char *problem,
+									TimestampTz now)
 {
 	static BookingPlan plan = {
-		"UPDATE booking.webhook_source s"
-		" SET failures = CASE WHEN $2 THEN s.failures + 1 ELSE 0 END,"
-		"  failed_at = CASE WHEN $2 THEN $4 ELSE s.failed_at END,"
-		"  problem = CASE WHEN $2 THEN $3 END"
+		"UPDATE booking.webhook_source s SET failures = s.failures + 1,"
+		"  failed_at = $3, problem = $2"
 		" WHERE s.source = $1 RETURNING s.failures",
-		{TEXTOID, BOOLOID, TEXTOID, TIMESTAMPTZOID}
+		{TEXTOID, TEXTOID, TIMESTAMPTZOID}
 	};
-	Datum		values[4];
-	bool		nulls[4] = {false};
+	Datum		values[3];
 
 	values[0] = PointerGetDatum(source);
-	values[1] = BoolGetDatum(failed);
-	booking_plan_bind(values, nulls, 2,
-					  problem == NULL ? NULL : cstring_to_text(problem));
-	values[3] = TimestampTzGetDatum(now);
-	if (booking_plan_run(&plan, values, nulls, 0) == 0)
+	values[1] = CStringGetTextDatum(problem);
+	values[2] = TimestampTzGetDatum(now);
+	if (booking_plan_run(&plan, values, NULL, 0) == 0)
 		return 0;
 	return DatumGetInt32(booking_plan_column(0, 1, NULL));
+}
+
+/*
+ * A delivery of a source did not fail.  Where another one that fails has not
+ * committed yet nothing is to be written: who sends what is refused must not
+ * hold up what is not.
+ */
+void
+booking_store_webhook_source_works(text *source)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.webhook_source s SET failures = 0, problem = NULL"
+		" WHERE s.source = (SELECT f.source FROM booking.webhook_source f"
+		"  WHERE f.source = $1 AND f.failures > 0"
+		"  FOR NO KEY UPDATE SKIP LOCKED)",
+		{TEXTOID}
+	};
+	Datum		values[1];
+
+	values[0] = PointerGetDatum(source);
+	booking_plan_run(&plan, values, NULL, 0);
 }
 
 /*

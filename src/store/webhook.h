@@ -80,9 +80,10 @@ extern void booking_store_webhook_source_put(text *tenant, text *source,
 											 text *kind, Jsonb *settings,
 											 TimestampTz now);
 extern void booking_store_webhook_source_remove(text *source, TimestampTz now);
-extern int32 booking_store_webhook_source_health(text *source, bool failed,
+extern int32 booking_store_webhook_source_failed(text *source,
 												 const char *problem,
 												 TimestampTz now);
+extern void booking_store_webhook_source_works(text *source);
 extern int32 booking_store_webhook_secret_put(text *source, bool sealed,
 											  bytea *secret, TimestampTz now);
 extern bool booking_store_webhook_secret_remove(text *source, int32 number);

@@ -89,6 +89,7 @@ static bool is_booked(const BookingApply *apply, text *booking);
 static void read_calendars(BookingApply *apply);
 static void release_half(BookingApply *apply);
 static bool is_altered(const BookingApply *apply, const text *resource);
+static text *intent_of(text *booking, int32 generation);
 static void book(BookingApply *apply, text *resource);
 static bool claim(BookingApply *apply, text *intent, text *resource,
 				  text *supersedes, BookingResult *result);
@@ -374,15 +375,12 @@ book(BookingApply *apply, text *resource)
 {
 	BookingWebhookBooking *row = &apply->row;
 	text	   *previous = apply->known ? row->intent : supersedes_of(apply);
-	text	   *intent = apply->booking;
+	text	   *intent;
 	BookingResult result;
 
 	if (apply->known)
-	{
 		row->generation++;
-		intent = cstring_to_text(psprintf("%s#%d", text_to_cstring(apply->booking),
-										  row->generation));
-	}
+	intent = intent_of(apply->booking, row->generation);
 	if (!claim(apply, intent, resource, previous, &result))
 		return;
 	if (strcmp(result.disposition, "resource_conflict") == 0)
@@ -404,6 +402,27 @@ book(BookingApply *apply, text *resource)
 		   strcmp(result.disposition, "resource_conflict") == 0 ?
 		   "resource_conflict" :
 		   strcmp(result.disposition, "proposed") == 0 ? "proposed" : NULL, true);
+}
+
+/*
+ * The intent that stands for a booking which was altered so many times under its
+ * id.  An id that looks as if it had a generation gets one at once, so that no
+ * two bookings have the same intent.
+ */
+static text *
+intent_of(text *booking, int32 generation)
+{
+	char	   *id = text_to_cstring(booking);
+	size_t		len = strlen(id);
+	size_t		digits = 0;
+
+	while (digits < len && id[len - digits - 1] >= '0' &&
+		   id[len - digits - 1] <= '9')
+		digits++;
+	if (generation == 0 &&
+		(digits == 0 || digits == len || id[len - digits - 1] != '#'))
+		return booking;
+	return cstring_to_text(psprintf("%s#%d", id, generation));
 }
 
 /*
@@ -578,7 +597,7 @@ end_booking(BookingApply *apply, text *booking, text *successor)
 	if (!known)
 	{
 		row.booking = booking;
-		row.intent = booking;
+		row.intent = intent_of(booking, 0);
 	}
 	if (!cancel(apply, row.intent, known))
 		return;

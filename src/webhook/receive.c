@@ -18,6 +18,8 @@
  */
 #include "postgres.h"
 
+#include "common/cryptohash.h"
+#include "common/sha2.h"
 #include "utils/builtins.h"
 
 #include "codec/label.h"
@@ -38,7 +40,8 @@ static void take(BookingCall *call, const BookingWebhookSource *source,
 static int64 store(BookingCall *call, const BookingWebhookSource *source,
 				   const BookingWebhookEvent *event, bytea *body,
 				   BookingReply *reply);
-static text *dedupe_of(const BookingWebhookEvent *event);
+static text *dedupe_of(const BookingWebhookEvent *event, const bytea *body);
+static text *digest_of(const char *prefix, const bytea *body);
 static text *label_of(const char *string);
 static void apply(BookingCall *call, const BookingWebhookSource *source,
 				  int64 delivery, const BookingWebhookEvent *event,
@@ -141,12 +144,14 @@ take(BookingCall *call, const BookingWebhookSource *source,
 	if (delivery != 0)
 		apply(call, source, delivery, &event, reply);
 	else
-		note_health(call, source, NULL);
+		note_health(call, source, event.problem);
 }
 
 /*
  * Store a delivery and return its number, 0 for a copy that says nothing new.  A
- * copy with another body is kept as evidence: what came first counts.
+ * copy with another body is kept as evidence: what came first counts.  Nothing
+ * is kept twice, since what does not have the time in its signature can be
+ * repeated for ever by whoever has seen it once.
  */
 static int64
 store(BookingCall *call, const BookingWebhookSource *source,
@@ -163,35 +168,39 @@ store(BookingCall *call, const BookingWebhookSource *source,
 	row.booking = label_of(event->booking);
 	row.has_version = event->has_version;
 	row.version = event->version;
-	row.dedupe = dedupe_of(event);
+	row.dedupe = dedupe_of(event, body);
 	row.body = body;
 	delivery = booking_store_inbox_insert(source, &row);
 	if (delivery != 0)
 		return delivery;
-	reply->verdict = "duplicate";
+	if (event->meaning != BOOKING_WEBHOOK_IGNORED &&
+		event->meaning != BOOKING_WEBHOOK_UNUSABLE)
+		reply->verdict = "duplicate";
 	if (booking_store_inbox_same(source->source, row.dedupe, body, &delivery) ||
 		event->meaning == BOOKING_WEBHOOK_READ)
 		return event->meaning == BOOKING_WEBHOOK_READ &&
 			booking_webhook_by_calendar(source) ? delivery : 0;
 	row.verdict = "duplicate";
 	row.reason = "altered_copy";
-	row.dedupe = NULL;
-	(void) booking_store_inbox_insert(source, &row);
+	row.dedupe = digest_of("altered", body);
+	if (booking_store_inbox_insert(source, &row) == 0)
+		(void) booking_store_inbox_same(source->source, row.dedupe, body, &delivery);
 	return 0;
 }
 
 /*
  * What makes a delivery the same as another: booking, type and version; of
- * those that only cause a reading, one at a time is enough.
+ * those that only cause a reading, one at a time is enough; of what means
+ * nothing here, its bytes.
  */
 static text *
-dedupe_of(const BookingWebhookEvent *event)
+dedupe_of(const BookingWebhookEvent *event, const bytea *body)
 {
 	switch (event->meaning)
 	{
 		case BOOKING_WEBHOOK_IGNORED:
 		case BOOKING_WEBHOOK_UNUSABLE:
-			break;
+			return digest_of("unused", body);
 		case BOOKING_WEBHOOK_READ:
 			return cstring_to_text(psprintf("read\n%s", event->booking));
 		case BOOKING_WEBHOOK_PENDING:
@@ -201,6 +210,29 @@ dedupe_of(const BookingWebhookEvent *event)
 											event->version, event->booking));
 	}
 	return NULL;
+}
+
+/*
+ * A body by its digest, under a word that begins no other kind of sameness.
+ */
+static text *
+digest_of(const char *prefix, const bytea *body)
+{
+	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	char		hex[2 * PG_SHA256_DIGEST_LENGTH + 1];
+	bool		ok = hash != NULL && pg_cryptohash_init(hash) >= 0 &&
+		pg_cryptohash_update(hash, (const uint8 *) VARDATA_ANY(body),
+							 VARSIZE_ANY_EXHDR(body)) >= 0 &&
+		pg_cryptohash_final(hash, digest, sizeof(digest)) >= 0;
+
+	pg_cryptohash_free(hash);
+	if (!ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not compute a digest")));
+	hex[hex_encode((const char *) digest, sizeof(digest), hex)] = '\0';
+	return cstring_to_text(psprintf("%s\n%s", prefix, hex));
 }
 
 /*
@@ -246,10 +278,13 @@ note_health(BookingCall *call, const BookingWebhookSource *source,
 {
 	int32		failures;
 
-	if (problem == NULL && source->failures == 0)
+	if (problem == NULL)
+	{
+		if (source->failures > 0)
+			booking_store_webhook_source_works(source->source);
 		return;
-	failures = booking_store_webhook_source_health(source->source,
-												   problem != NULL, problem,
+	}
+	failures = booking_store_webhook_source_failed(source->source, problem,
 												   call->now);
 	if (failures == 1 || failures == 5 || failures == 20)
 		ereport(LOG,
