@@ -429,8 +429,30 @@ UNION ALL
 		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
 	  LEFT JOIN booking.intent i
 		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
-	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL;
-COMMENT ON VIEW booking.recovery IS 'what is not settled at a provider: what is known, what was tried, what booking_resolve may say, and which calls go on';
+	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL
+UNION ALL
+	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'webhook', NULL,
+		   NULL,
+		   NULL, NULL, s.failures, NULL, NULL, s.problem,
+		   'deliveries of a source of webhooks fail; tries says how many have in a row',
+		   NULL, '{}'::text[],
+		   CASE WHEN s.problem OPERATOR(pg_catalog.=) ANY
+					 ('{no_secret,bad_signature}'::text[])
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_secret_put(%L, secret)', s.source)]
+				WHEN s.problem OPERATOR(pg_catalog.=) 'unmapped'
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_map(%L, remote_key, resource)', s.source),
+					 pg_catalog.format('SELECT * FROM booking_webhook_replay(%L)',
+					   s.source)]
+				ELSE ARRAY[pg_catalog.format(
+					   'SELECT * FROM booking_webhook_replay(%L)', s.source)]
+		   END
+	  FROM booking.webhook_source s
+	 WHERE s.failures OPERATOR(pg_catalog.>) 0 AND s.removed_at IS NULL;
+COMMENT ON VIEW booking.recovery IS 'what is not settled at a provider, and sources of deliveries that fail: what is known, what was tried, what booking_resolve may say, and which calls go on';
 COMMENT ON COLUMN booking.recovery.calls IS 'statements that are allowed next; what they leave open is for a person to fill in';
 
 /* ------------------------------------------------------------------------

@@ -6,8 +6,8 @@
 -- missing, repeated, garbled or of the wrong length is refused, and so is all
 -- of a source without a secret.  A signature that is right and old has a
 -- verdict of its own.  What comes to a channel of a calendar is believed by the
--- channel's secret, whoever its provider is.  Proves R60, R61, R64, R65 and the vectors of "it must
--- show"; the shapes of headers are in test/unit/webhook.c.
+-- channel's secret, whoever its provider is.  Proves R60, R61, R64, R65 and the
+-- vectors of "it must show"; the shapes of headers are in test/unit/webhook.c.
 --
 
 \set ECHO none
