@@ -1,0 +1,4 @@
+/* booking/sql/booking--0.4--0.5.sql */
+
+-- complain if script is sourced in psql, rather than via ALTER EXTENSION
+\echo Use "ALTER EXTENSION booking UPDATE TO '0.5'" to load this file. \quit
