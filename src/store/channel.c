@@ -31,8 +31,6 @@
 	"    ON s.tenant = h.tenant AND s.account = h.account"
 
 static void channel_from_row(uint64 row, BookingChannel *channel);
-static char *column_cstring(uint64 row, int column);
-static Datum bind_cstring(const char *string, bool *isnull);
 
 /*
  * Let there be a channel for each calendar that is to have one, and none else.
@@ -209,14 +207,14 @@ booking_store_channel_change(const BookingChannelChange *change)
 	bool		nulls[9] = {0};
 
 	values[0] = Int64GetDatum(change->channel_id);
-	values[1] = bind_cstring(change->state, &nulls[1]);
-	values[2] = bind_cstring(change->remote, &nulls[2]);
+	booking_plan_bind_cstring(values, nulls, 1, change->state);
+	booking_plan_bind_cstring(values, nulls, 2, change->remote);
 	values[3] = TimestampTzGetDatum(change->next_at);
 	values[4] = TimestampTzGetDatum(change->renew_at);
 	values[5] = TimestampTzGetDatum(change->ends_at);
 	nulls[5] = change->ends_at == 0;
 	values[6] = Int32GetDatum(change->tries);
-	values[7] = bind_cstring(change->problem, &nulls[7]);
+	booking_plan_bind_cstring(values, nulls, 7, change->problem);
 	values[8] = TimestampTzGetDatum(change->now);
 	return booking_plan_run(&plan, values, nulls, 0) == 1 &&
 		DatumGetBool(booking_plan_column(0, 1, NULL));
@@ -307,40 +305,18 @@ channel_from_row(uint64 row, BookingChannel *channel)
 {
 	channel->channel_id = DatumGetInt64(booking_plan_column(row, 1, NULL));
 	channel->tenant = DatumGetTextPP(booking_plan_column(row, 2, NULL));
-	channel->account = column_cstring(row, 3);
+	channel->account = booking_plan_cstring(row, 3);
 	channel->calendar = (text *) booking_plan_pointer(row, 4);
-	channel->state = column_cstring(row, 5);
-	channel->channel = column_cstring(row, 6);
-	channel->remote = column_cstring(row, 7);
+	channel->state = booking_plan_cstring(row, 5);
+	channel->channel = booking_plan_cstring(row, 6);
+	channel->remote = booking_plan_cstring(row, 7);
 	channel->secret_sealed = DatumGetBool(booking_plan_column(row, 8, NULL));
 	channel->secret = (bytea *) booking_plan_pointer(row, 9);
 	channel->tries = DatumGetInt32(booking_plan_column(row, 10, NULL));
-	channel->remote_id = column_cstring(row, 11);
-	channel->provider = column_cstring(row, 12);
-	channel->base_url = column_cstring(row, 13);
+	channel->remote_id = booking_plan_cstring(row, 11);
+	channel->provider = booking_plan_cstring(row, 12);
+	channel->base_url = booking_plan_cstring(row, 13);
 	channel->credential = (bytea *) booking_plan_pointer(row, 15);
 	channel->sealed = channel->credential != NULL &&
 		DatumGetBool(booking_plan_column(row, 14, NULL));
-}
-
-/*
- * A text column of a row, NULL for NULL.
- */
-static char *
-column_cstring(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = booking_plan_column(row, column, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
-/*
- * A text to bind, NULL for NULL.
- */
-static Datum
-bind_cstring(const char *string, bool *isnull)
-{
-	*isnull = string == NULL;
-	return string == NULL ? (Datum) 0 : CStringGetTextDatum(string);
 }

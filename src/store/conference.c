@@ -17,8 +17,6 @@
 #include "store/conference.h"
 #include "store/plan.h"
 
-static char *column_cstring(uint64 row, int column);
-static Datum bind_cstring(const char *string, bool *isnull);
 
 /*
  * Put down how the conference of an operation's event stands.
@@ -41,9 +39,9 @@ booking_store_conference_put(const BookingConferenceChange *change)
 
 	values[0] = Int64GetDatum(change->operation_id);
 	values[1] = Int32GetDatum(change->tries);
-	values[2] = bind_cstring(change->state, &nulls[2]);
-	values[3] = bind_cstring(change->link, &nulls[3]);
-	values[4] = bind_cstring(change->problem, &nulls[4]);
+	booking_plan_bind_cstring(values, nulls, 2, change->state);
+	booking_plan_bind_cstring(values, nulls, 3, change->link);
+	booking_plan_bind_cstring(values, nulls, 4, change->problem);
 	values[5] = TimestampTzGetDatum(change->next_at);
 	values[6] = TimestampTzGetDatum(change->now);
 	booking_plan_run(&plan, values, nulls, 0);
@@ -110,13 +108,13 @@ booking_store_conferences_due(TimestampTz now, ArrayType *without,
 
 		due[i].operation_id = DatumGetInt64(booking_plan_column(i, 1, NULL));
 		due[i].tries = DatumGetInt32(booking_plan_column(i, 2, NULL));
-		due[i].tenant = column_cstring(i, 3);
-		due[i].account = column_cstring(i, 4);
-		due[i].event_id = column_cstring(i, 5);
-		due[i].href = column_cstring(i, 6);
-		due[i].provider = column_cstring(i, 7);
-		due[i].base_url = column_cstring(i, 8);
-		due[i].remote_id = column_cstring(i, 9);
+		due[i].tenant = booking_plan_cstring(i, 3);
+		due[i].account = booking_plan_cstring(i, 4);
+		due[i].event_id = booking_plan_cstring(i, 5);
+		due[i].href = booking_plan_cstring(i, 6);
+		due[i].provider = booking_plan_cstring(i, 7);
+		due[i].base_url = booking_plan_cstring(i, 8);
+		due[i].remote_id = booking_plan_cstring(i, 9);
 		due[i].secret = isnull ? NULL : DatumGetByteaPP(secret);
 		due[i].sealed = !isnull &&
 			DatumGetBool(booking_plan_column(i, 10, NULL));
@@ -147,26 +145,4 @@ booking_store_conference_next_due(ArrayType *in_hand, TimestampTz *next_at)
 		return false;
 	*next_at = DatumGetTimestampTz(booking_plan_column(0, 1, NULL));
 	return true;
-}
-
-/*
- * A text column of a row, NULL for NULL.
- */
-static char *
-column_cstring(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = booking_plan_column(row, column, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
-/*
- * A text to bind, NULL for NULL.
- */
-static Datum
-bind_cstring(const char *string, bool *isnull)
-{
-	*isnull = string == NULL;
-	return string == NULL ? (Datum) 0 : CStringGetTextDatum(string);
 }

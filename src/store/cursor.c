@@ -33,9 +33,6 @@
 	"least(" microseconds " * 2 ^ least(greatest(d.failures - 3, 0), 10)," \
 	" 300000000) * interval '1 microsecond'"
 
-static char *column_cstring(uint64 row, int column);
-static void bind_cstring(Datum *values, bool *nulls, int param,
-						 const char *string);
 static void cursor_from_row(uint64 row, BookingCursor *cursor);
 
 /*
@@ -283,13 +280,13 @@ booking_store_cursor_lease(int64 calendar_id)
 		return NULL;
 	lease = palloc0_object(BookingCursorLease);
 	cursor_from_row(0, &lease->cursor);
-	lease->tenant = column_cstring(0, 16);
-	lease->account = column_cstring(0, 17);
-	lease->calendar = column_cstring(0, 18);
-	lease->provider = column_cstring(0, 19);
-	lease->base_url = column_cstring(0, 20);
-	lease->remote_id = column_cstring(0, 21);
-	lease->time_zone = column_cstring(0, 22);
+	lease->tenant = booking_plan_cstring(0, 16);
+	lease->account = booking_plan_cstring(0, 17);
+	lease->calendar = booking_plan_cstring(0, 18);
+	lease->provider = booking_plan_cstring(0, 19);
+	lease->base_url = booking_plan_cstring(0, 20);
+	lease->remote_id = booking_plan_cstring(0, 21);
+	lease->time_zone = booking_plan_cstring(0, 22);
 	lease->sealed = DatumGetBool(booking_plan_column(0, 23, NULL));
 	secret = booking_plan_column(0, 24, &isnull);
 	lease->secret = isnull ? NULL : DatumGetByteaPP(secret);
@@ -342,7 +339,7 @@ booking_store_cursor_begin(const BookingCursor *cursor, TimestampTz now)
 	values[0] = Int64GetDatum(cursor->calendar_id);
 	values[1] = Int64GetDatum(cursor->round);
 	values[2] = BoolGetDatum(cursor->full_pass);
-	bind_cstring(values, nulls, 3, cursor->full_reason);
+	booking_plan_bind_cstring(values, nulls, 3, cursor->full_reason);
 	values[4] = TimestampTzGetDatum(cursor->from);
 	values[5] = TimestampTzGetDatum(cursor->until);
 	values[6] = TimestampTzGetDatum(now);
@@ -364,7 +361,7 @@ booking_store_cursor_page(int64 calendar_id, const char *page)
 	bool		nulls[2] = {0};
 
 	values[0] = Int64GetDatum(calendar_id);
-	bind_cstring(values, nulls, 1, page);
+	booking_plan_bind_cstring(values, nulls, 1, page);
 	booking_plan_run(&plan, values, nulls, 0);
 }
 
@@ -390,7 +387,7 @@ booking_store_cursor_finish(int64 calendar_id, const char *token, bool full,
 	bool		nulls[5] = {0};
 
 	values[0] = Int64GetDatum(calendar_id);
-	bind_cstring(values, nulls, 1, token);
+	booking_plan_bind_cstring(values, nulls, 1, token);
 	values[2] = BoolGetDatum(full);
 	values[3] = TimestampTzGetDatum(now);
 	values[4] = TimestampTzGetDatum(next_at);
@@ -421,7 +418,7 @@ booking_store_cursor_fail(int64 calendar_id, const BookingCursorFailure *failure
 	bool		nulls[7] = {0};
 
 	values[0] = Int64GetDatum(calendar_id);
-	bind_cstring(values, nulls, 1, failure->problem);
+	booking_plan_bind_cstring(values, nulls, 1, failure->problem);
 	values[2] = BoolGetDatum(failure->restart);
 	values[3] = BoolGetDatum(failure->park);
 	values[4] = TimestampTzGetDatum(now);
@@ -496,7 +493,7 @@ booking_store_sync_state(int64 request_id, text *tenant, text *calendar,
 	state->open = DatumGetBool(booking_plan_column(0, 1, NULL));
 	state->parked = DatumGetBool(booking_plan_column(0, 2, NULL));
 	state->watermark = DatumGetInt64(booking_plan_column(0, 3, NULL));
-	state->problem = column_cstring(0, 4);
+	state->problem = booking_plan_cstring(0, 4);
 	state->failed_at = DatumGetTimestampTz(booking_plan_column(0, 5, NULL));
 	state->events = DatumGetInt64(booking_plan_column(0, 6, NULL));
 	state->failures = DatumGetInt32(booking_plan_column(0, 7, NULL));
@@ -517,34 +514,12 @@ cursor_from_row(uint64 row, BookingCursor *cursor)
 	cursor->parked = DatumGetBool(booking_plan_column(row, 5, NULL));
 	cursor->full_pass = DatumGetBool(booking_plan_column(row, 6, NULL));
 	cursor->started = DatumGetBool(booking_plan_column(row, 7, NULL));
-	cursor->token = column_cstring(row, 8);
-	cursor->page = column_cstring(row, 9);
-	cursor->full_reason = column_cstring(row, 10);
-	cursor->problem = column_cstring(row, 11);
+	cursor->token = booking_plan_cstring(row, 8);
+	cursor->page = booking_plan_cstring(row, 9);
+	cursor->full_reason = booking_plan_cstring(row, 10);
+	cursor->problem = booking_plan_cstring(row, 11);
 	cursor->full_at = DatumGetTimestampTz(booking_plan_column(row, 12, NULL));
 	cursor->failed_at = DatumGetTimestampTz(booking_plan_column(row, 13, NULL));
 	cursor->from = DatumGetTimestampTz(booking_plan_column(row, 14, NULL));
 	cursor->until = DatumGetTimestampTz(booking_plan_column(row, 15, NULL));
-}
-
-/*
- * A text column as a string, NULL if it is NULL.
- */
-static char *
-column_cstring(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = booking_plan_column(row, column, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
-/*
- * Bind a parameter to a string, NULL for NULL.
- */
-static void
-bind_cstring(Datum *values, bool *nulls, int param, const char *string)
-{
-	nulls[param] = string == NULL;
-	values[param] = string == NULL ? (Datum) 0 : CStringGetTextDatum(string);
 }

@@ -72,7 +72,6 @@
 	"  WHERE resolved_at IS NULL DO NOTHING"
 
 static int64 *ids_of_rows(uint64 count, int *found);
-static char *column_cstring(uint64 row, int column);
 
 /*
  * The events of operations that succeeded are there, whatever a round in
@@ -423,13 +422,13 @@ booking_store_subject(int64 intent_id, int64 calendar_id,
 		return;
 	subject->operation_id = DatumGetInt64(booking_plan_column(0, 1, NULL));
 	subject->round = DatumGetInt64(booking_plan_column(0, 2, NULL));
-	subject->kind = column_cstring(0, 3);
-	subject->state = column_cstring(0, 4);
-	subject->href = column_cstring(0, 5);
+	subject->kind = booking_plan_cstring(0, 3);
+	subject->state = booking_plan_cstring(0, 4);
+	subject->href = booking_plan_cstring(0, 5);
 	subject->here = DatumGetBool(booking_plan_column(0, 6, NULL));
 	subject->followed = DatumGetBool(booking_plan_column(0, 7, NULL));
 	subject->override = DatumGetBool(booking_plan_column(0, 8, NULL));
-	subject->event_id = column_cstring(0, 10);
+	subject->event_id = booking_plan_cstring(0, 10);
 	moved_to = booking_plan_column(0, 9, NULL);
 	subject->moved = DatumGetPointer(moved_to) != NULL;
 	if (subject->moved)
@@ -684,16 +683,4 @@ ids_of_rows(uint64 count, int *found)
 		ids[i] = DatumGetInt64(booking_plan_column(i, 1, NULL));
 	*found = (int) count;
 	return ids;
-}
-
-/*
- * A text column as a C string, NULL if it is NULL.
- */
-static char *
-column_cstring(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = booking_plan_column(row, column, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
 }

@@ -35,10 +35,7 @@
 
 static void operation_from_row(uint64 row, BookingOperation *operation);
 static void lease_from_row(uint64 row, BookingLease *lease);
-static char *column_cstring(uint64 row, int column);
 static bytea *column_bytea(uint64 row, int column);
-static void bind_cstring(Datum *values, bool *nulls, int param,
-						 const char *string);
 
 /*
  * Record an operation in the state waiting and return its number.
@@ -65,13 +62,13 @@ booking_store_operation_insert(const BookingOperation *operation,
 	values[2] = TimestampTzGetDatum(now);
 	values[3] = Int32GetDatum(operation->generation);
 	values[4] = Int32GetDatum(operation->sequence);
-	bind_cstring(values, nulls, 5, operation->tenant);
-	bind_cstring(values, nulls, 6, operation->account);
-	bind_cstring(values, nulls, 7, operation->calendar);
-	bind_cstring(values, nulls, 8, operation->kind);
-	bind_cstring(values, nulls, 9, operation->event_id);
-	bind_cstring(values, nulls, 10, operation->href);
-	bind_cstring(values, nulls, 11, operation->etag);
+	booking_plan_bind_cstring(values, nulls, 5, operation->tenant);
+	booking_plan_bind_cstring(values, nulls, 6, operation->account);
+	booking_plan_bind_cstring(values, nulls, 7, operation->calendar);
+	booking_plan_bind_cstring(values, nulls, 8, operation->kind);
+	booking_plan_bind_cstring(values, nulls, 9, operation->event_id);
+	booking_plan_bind_cstring(values, nulls, 10, operation->href);
+	booking_plan_bind_cstring(values, nulls, 11, operation->etag);
 	booking_plan_run(&plan, values, nulls, 0);
 	return DatumGetInt64(booking_plan_column(0, 1, NULL));
 }
@@ -295,9 +292,9 @@ lease_from_row(uint64 row, BookingLease *lease)
 	Datum		moved_to;
 
 	operation_from_row(row, &lease->operation);
-	lease->principal = column_cstring(row, first);
-	lease->intent = column_cstring(row, first + 1);
-	lease->intent_state = column_cstring(row, first + 2);
+	lease->principal = booking_plan_cstring(row, first);
+	lease->intent = booking_plan_cstring(row, first + 1);
+	lease->intent_state = booking_plan_cstring(row, first + 2);
 	payload->has_during = true;
 	booking_range_bounds(booking_plan_column(row, first + 3, NULL),
 						 &payload->start, &payload->end);
@@ -306,9 +303,9 @@ lease_from_row(uint64 row, BookingLease *lease)
 	detail = booking_plan_column(row, first + 6, &isnull);
 	lease->detail = isnull ? NULL : DatumGetJsonbP(detail);
 	lease->previous_body = column_bytea(row, first + 7);
-	lease->provider = column_cstring(row, first + 8);
-	lease->base_url = column_cstring(row, first + 9);
-	lease->remote_id = column_cstring(row, first + 10);
+	lease->provider = booking_plan_cstring(row, first + 8);
+	lease->base_url = booking_plan_cstring(row, first + 9);
+	lease->remote_id = booking_plan_cstring(row, first + 10);
 	lease->sealed = DatumGetBool(booking_plan_column(row, first + 11, NULL));
 	lease->secret = column_bytea(row, first + 12);
 	moved_to = booking_plan_column(row, first + 13, &isnull);
@@ -339,17 +336,17 @@ booking_store_operation_change(const BookingOperationChange *change)
 	bool		nulls[13] = {0};
 
 	values[0] = Int64GetDatum(change->operation_id);
-	bind_cstring(values, nulls, 1, change->from);
-	bind_cstring(values, nulls, 2, change->state);
+	booking_plan_bind_cstring(values, nulls, 1, change->from);
+	booking_plan_bind_cstring(values, nulls, 2, change->state);
 	values[3] = TimestampTzGetDatum(change->next_at);
 	values[4] = Int32GetDatum(change->epoch);
 	values[5] = Int32GetDatum(change->tries);
 	values[6] = BoolGetDatum(change->uncertain);
-	bind_cstring(values, nulls, 7, change->href);
-	bind_cstring(values, nulls, 8, change->etag);
+	booking_plan_bind_cstring(values, nulls, 7, change->href);
+	booking_plan_bind_cstring(values, nulls, 8, change->etag);
 	booking_plan_bind(values, nulls, 9, change->body);
-	bind_cstring(values, nulls, 10, change->problem);
-	bind_cstring(values, nulls, 11, change->message);
+	booking_plan_bind_cstring(values, nulls, 10, change->problem);
+	booking_plan_bind_cstring(values, nulls, 11, change->message);
 	values[12] = TimestampTzGetDatum(change->now);
 	return booking_plan_run(&plan, values, nulls, 0) == 1;
 }
@@ -395,8 +392,8 @@ booking_store_operation_renew(const BookingOperation *operation,
 	bool		nulls[5] = {0};
 
 	values[0] = Int64GetDatum(operation->operation_id);
-	bind_cstring(values, nulls, 1, operation->state);
-	bind_cstring(values, nulls, 2, event_id);
+	booking_plan_bind_cstring(values, nulls, 1, operation->state);
+	booking_plan_bind_cstring(values, nulls, 2, event_id);
 	values[3] = TimestampTzGetDatum(next_at);
 	values[4] = TimestampTzGetDatum(now);
 	return booking_plan_run(&plan, values, nulls, 0) == 1;
@@ -420,10 +417,10 @@ booking_store_operation_refused(int64 operation_id, char **problem,
 
 	values[0] = Int64GetDatum(operation_id);
 	if (booking_plan_run(&plan, values, NULL, 1) == 0 ||
-		strcmp(column_cstring(0, 1), "rejected") != 0)
+		strcmp(booking_plan_cstring(0, 1), "rejected") != 0)
 		return false;
-	*problem = column_cstring(0, 2);
-	*message = column_cstring(0, 3);
+	*problem = booking_plan_cstring(0, 2);
+	*message = booking_plan_cstring(0, 3);
 	return true;
 }
 
@@ -545,12 +542,12 @@ booking_store_attempt(int64 operation_id, int32 epoch, const char *phase,
 
 	values[0] = Int64GetDatum(operation_id);
 	values[1] = Int32GetDatum(epoch);
-	bind_cstring(values, nulls, 2, phase);
-	bind_cstring(values, nulls, 3, mark);
+	booking_plan_bind_cstring(values, nulls, 2, phase);
+	booking_plan_bind_cstring(values, nulls, 3, mark);
 	values[4] = Int32GetDatum(status);
 	nulls[4] = status == 0;
-	bind_cstring(values, nulls, 5, problem);
-	bind_cstring(values, nulls, 6, message);
+	booking_plan_bind_cstring(values, nulls, 5, problem);
+	booking_plan_bind_cstring(values, nulls, 6, message);
 	values[7] = TimestampTzGetDatum(now);
 	booking_plan_run(&plan, values, nulls, 0);
 }
@@ -569,30 +566,18 @@ operation_from_row(uint64 row, BookingOperation *operation)
 	operation->epoch = DatumGetInt32(booking_plan_column(row, 6, NULL));
 	operation->tries = DatumGetInt32(booking_plan_column(row, 7, NULL));
 	operation->uncertain = DatumGetBool(booking_plan_column(row, 8, NULL));
-	operation->tenant = column_cstring(row, 9);
-	operation->account = column_cstring(row, 10);
-	operation->calendar = column_cstring(row, 11);
-	operation->kind = column_cstring(row, 12);
-	operation->state = column_cstring(row, 13);
-	operation->event_id = column_cstring(row, 14);
-	operation->href = column_cstring(row, 15);
-	operation->etag = column_cstring(row, 16);
+	operation->tenant = booking_plan_cstring(row, 9);
+	operation->account = booking_plan_cstring(row, 10);
+	operation->calendar = booking_plan_cstring(row, 11);
+	operation->kind = booking_plan_cstring(row, 12);
+	operation->state = booking_plan_cstring(row, 13);
+	operation->event_id = booking_plan_cstring(row, 14);
+	operation->href = booking_plan_cstring(row, 15);
+	operation->etag = booking_plan_cstring(row, 16);
 	operation->body = column_bytea(row, 17);
 	operation->next_at = DatumGetTimestampTz(booking_plan_column(row, 18, NULL));
-	operation->problem = column_cstring(row, 19);
-	operation->message = column_cstring(row, 20);
-}
-
-/*
- * A text column as a C string, NULL if it is NULL.
- */
-static char *
-column_cstring(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = booking_plan_column(row, column, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
+	operation->problem = booking_plan_cstring(row, 19);
+	operation->message = booking_plan_cstring(row, 20);
 }
 
 /*
@@ -605,14 +590,4 @@ column_bytea(uint64 row, int column)
 	Datum		value = booking_plan_column(row, column, &isnull);
 
 	return isnull ? NULL : DatumGetByteaPP(value);
-}
-
-/*
- * Bind a text parameter to a C string or, when that is NULL, to NULL.
- */
-static void
-bind_cstring(Datum *values, bool *nulls, int param, const char *string)
-{
-	booking_plan_bind(values, nulls, param,
-					  string != NULL ? cstring_to_text(string) : NULL);
 }

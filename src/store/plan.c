@@ -33,6 +33,7 @@
 #include "jit/jit.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/cost.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
@@ -224,6 +225,29 @@ booking_plan_bind(Datum *values, bool *nulls, int param, const void *pointer)
 {
 	values[param] = PointerGetDatum(pointer);
 	nulls[param] = pointer == NULL;
+}
+
+/*
+ * A text column of a row as a C string, NULL for NULL.
+ */
+char *
+booking_plan_cstring(uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = booking_plan_column(row, column, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/*
+ * Bind a text parameter to a C string, or to NULL for NULL.
+ */
+void
+booking_plan_bind_cstring(Datum *values, bool *nulls, int param,
+						  const char *string)
+{
+	booking_plan_bind(values, nulls, param,
+					  string != NULL ? cstring_to_text(string) : NULL);
 }
 
 /*

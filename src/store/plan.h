@@ -37,6 +37,9 @@ extern uint64 booking_plan_completed(void);
 extern Datum booking_plan_column(uint64 row, int column, bool *isnull);
 extern void booking_plan_bind(Datum *values, bool *nulls, int param,
 							  const void *pointer);
+extern char *booking_plan_cstring(uint64 row, int column);
+extern void booking_plan_bind_cstring(Datum *values, bool *nulls, int param,
+									  const char *string);
 
 /* values of a column whose NULL has a stand-in */
 #define booking_plan_pointer(row, column) \
