@@ -38,12 +38,15 @@
 #define ENDED_STATES \
 	"('canceled', 'failed', 'needs_proposal', 'conflict', 'proposed')"
 
-/* columns of an event that is known from its operation o and intent i */
+/*
+ * Columns of an event that is known from its operation o and intent i.  No round
+ * has seen it, nor has the one that is in progress.
+ */
 #define EXPECTED_COLUMNS \
 	" (calendar_id, seen_round, intent_id, object, during, busy, status," \
 	" transparency, sequence, uid, marker)"
 #define EXPECTED_EVENT \
-	"SELECT c.calendar_id, k.round, o.intent_id, o.href, i.during," \
+	"SELECT c.calendar_id, greatest(k.round - 1, 0) AS round, o.intent_id, o.href, i.during," \
 	" coalesce(i.terms #>> '{event,transparency}', '') <> 'transparent'," \
 	" 'confirmed', CASE i.terms #>> '{event,transparency}'" \
 	"  WHEN 'transparent' THEN 'transparent' ELSE 'opaque' END," \
@@ -76,7 +79,8 @@ static int64 *ids_of_rows(uint64 count, int *found);
 /*
  * The events of operations that succeeded are there, whatever a round in
  * progress has read: each gets a row, which the next round completes.  If there
- * is one already, it is the intent's from now on.
+ * is one already, it is the intent's from now on; if that is said to be gone,
+ * the next round asks.
  */
 void
 booking_store_events_expect(const int64 *operation_ids, int count)
@@ -84,7 +88,8 @@ booking_store_events_expect(const int64 *operation_ids, int count)
 	static BookingPlan plan = {
 		"WITH x AS MATERIALIZED (" EXPECTED_EVENT " AND o.operation_id = ANY ($1)),"
 		" u AS (UPDATE booking.event e SET (intent_id, seen_round) ="
-		"   (SELECT x.intent_id, greatest(e.seen_round, x.round) FROM x"
+		"   (SELECT x.intent_id, CASE e.seen_round WHEN " GONE " THEN " GONE
+		"     ELSE greatest(e.seen_round, x.round) END FROM x"
 		"     WHERE x.calendar_id = e.calendar_id AND x.href = e.object LIMIT 1)"
 		"  WHERE e.ctid = ANY (ARRAY(SELECT d.ctid FROM x,"
 		"   LATERAL (SELECT d.ctid FROM booking.event d"
@@ -224,6 +229,36 @@ booking_store_effects_unseen(int64 calendar_id, int64 round, bool windowed,
 }
 
 /*
+ * Events of ours that two rounds, which both began after they were written, had
+ * to name among what is new and did not: they were deleted before the first of
+ * them, and no listing of changes tells of that.  Nor does one of a window of
+ * what lies outside of it.
+ */
+void
+booking_store_effects_never_seen(int64 calendar_id, int64 round, bool windowed,
+								 TimestampTz from, TimestampTz until)
+{
+	static BookingPlan plan = {
+		"UPDATE booking.event e SET seen_round = " GONE
+		" WHERE e.calendar_id = $1 AND e.etag IS NULL"
+		"   AND e.intent_id IS NOT NULL AND e.seen_round >= 0"
+		"   AND EXISTS (SELECT FROM booking.operation o"
+		"    WHERE o.event_id = e.uid AND o.intent_id = e.intent_id"
+		"      AND o.round >= e.seen_round AND o.round < $2 - 1)"
+		"   AND (NOT $3 OR e.during && tstzrange($4, $5))",
+		{INT8OID, INT8OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+	};
+	Datum		values[5];
+
+	values[0] = Int64GetDatum(calendar_id);
+	values[1] = Int64GetDatum(round);
+	values[2] = BoolGetDatum(windowed);
+	values[3] = TimestampTzGetDatum(from);
+	values[4] = TimestampTzGetDatum(until);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
  * Are more than this many events of bookings said to be gone, and more than
  * half of all that the calendar has?
  */
@@ -281,8 +316,7 @@ booking_store_effects_gone(int64 calendar_id, int64 round, int64 after,
 
 /*
  * Intents whose event a round saw as it should not be, in the order of their
- * numbers; and those with a conflict that may be over.  Left out is what was
- * written during the round.
+ * numbers; and those with a conflict that may be over.
  */
 int64 *
 booking_store_effects_there(int64 calendar_id, int64 round, int64 after,
@@ -298,7 +332,7 @@ booking_store_effects_there(int64 calendar_id, int64 round, int64 after,
 		"    ORDER BY o.operation_id DESC LIMIT 1) o"
 		"  WHERE e.calendar_id = $1 AND e.seen_round = $2"
 		"    AND e.intent_id > $3 AND i.state = 'created'"
-		"    AND o.tenant = c.tenant AND o.calendar = c.calendar AND o.round < $2"
+		"    AND o.tenant = c.tenant AND o.calendar = c.calendar"
 		"    AND (e.recurring OR e.status = 'canceled' OR i.event <> 'present'"
 		"      OR e.object IS DISTINCT FROM o.href"
 		"      OR e.during IS DISTINCT FROM coalesce(o.moved_to, i.during))"

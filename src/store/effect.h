@@ -67,6 +67,9 @@ extern void booking_store_events_missing(text *tenant, text *calendar,
 extern void booking_store_effects_unseen(int64 calendar_id, int64 round,
 										 bool windowed, TimestampTz from,
 										 TimestampTz until);
+extern void booking_store_effects_never_seen(int64 calendar_id, int64 round,
+											 bool windowed, TimestampTz from,
+											 TimestampTz until);
 extern bool booking_store_effects_many_gone(int64 calendar_id, int64 most);
 extern int64 *booking_store_effects_gone(int64 calendar_id, int64 round,
 										 int64 after, int limit, int *count,

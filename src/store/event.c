@@ -182,11 +182,11 @@ booking_store_events_keep(int64 calendar_id, const BookingOwnedObjects *owned)
 
 /*
  * A listing says that some objects are gone.  Events of ours are only marked,
- * to be judged at the end of the round (see effect.c), unless they were written
- * while the round was in progress: what it says may be older.
+ * to be judged at the end of the round, or of the next one if they were written
+ * while this one was in progress: what it says may be older (see effects.c).
  */
 void
-booking_store_events_remove(int64 calendar_id, int64 round, ArrayType *objects)
+booking_store_events_remove(int64 calendar_id, ArrayType *objects)
 {
 	static BookingPlan foreign = {
 		"DELETE FROM booking.event d"
@@ -198,21 +198,17 @@ booking_store_events_remove(int64 calendar_id, int64 round, ArrayType *objects)
 	};
 	static BookingPlan own = {
 		"UPDATE booking.event d SET seen_round = -1, etag = NULL"
-		" WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($3) AS o (object),"
+		" WHERE d.ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2) AS o (object),"
 		"   LATERAL (SELECT e.ctid FROM booking.event e"
 		"     WHERE e.calendar_id = $1 AND e.object = o.object"
-		"       AND e.intent_id IS NOT NULL"
-		"       AND NOT EXISTS (SELECT FROM booking.operation p"
-		"        WHERE p.event_id = e.uid AND p.round >= $2) OFFSET 0) x))",
-		{INT8OID, INT8OID, TEXTARRAYOID}
+		"       AND e.intent_id IS NOT NULL OFFSET 0) x))",
+		{INT8OID, TEXTARRAYOID}
 	};
-	Datum		values[3];
+	Datum		values[2];
 
 	values[0] = Int64GetDatum(calendar_id);
 	values[1] = PointerGetDatum(objects);
 	booking_plan_run(&foreign, values, NULL, 0);
-	values[1] = Int64GetDatum(round);
-	values[2] = PointerGetDatum(objects);
 	booking_plan_run(&own, values, NULL, 0);
 }
 

@@ -70,7 +70,7 @@ extern void booking_store_events_delete(int64 calendar_id, ArrayType *objects,
 										BookingOwnedObjects *owned);
 extern void booking_store_events_keep(int64 calendar_id,
 									  const BookingOwnedObjects *owned);
-extern void booking_store_events_remove(int64 calendar_id, int64 round,
+extern void booking_store_events_remove(int64 calendar_id,
 										ArrayType *objects);
 extern void booking_store_events_sweep(int64 calendar_id, int64 round,
 									   bool windowed, TimestampTz from,

@@ -16,8 +16,8 @@
  *
  * Only what is settled is judged: while an operation of the event is on its
  * way, the worker that sends it learns what is there, and decides.  What the
- * round read before an operation succeeded is older than its event, and says
- * nothing about it.
+ * round read before an operation succeeded is older than its event, and what it
+ * read later is not; which it was is not known, so the next round judges.
  *
  * IDENTIFICATION
  *	  booking/src/sync/effects.c
@@ -134,6 +134,10 @@ settle_gone(BookingCall *call, BookingRound *round)
 			booking_store_effects_unseen(round->calendar_id, round->round,
 										 round->provider->lists_window,
 										 round->from, round->until);
+		else
+			booking_store_effects_never_seen(round->calendar_id, round->round,
+											 round->provider->lists_window,
+											 round->from, round->until);
 		booking_suspects_begin(round);
 		round->judged = PG_INT64_MIN;
 		round->gone_noted = true;
@@ -302,7 +306,11 @@ judge(BookingCall *call, const BookingRound *round, const Case *item)
 		return;
 	}
 	if (item->subject.round >= round->round)
+	{
+		booking_store_effects_again(round->calendar_id, round->round,
+									item->intent->intent_id);
 		return;
+	}
 	switch (booking_state_of(item->intent->state))
 	{
 		case BOOKING_STATE_CREATED:

@@ -129,8 +129,7 @@ booking_projection_list(const BookingRound *round,
 													 item->etag : ""));
 	}
 	if (count < listed->nitems)
-		booking_store_events_remove(round->calendar_id, round->round,
-									objects_of(listed->items, listed->nitems, true));
+		booking_store_events_remove(round->calendar_id, objects_of(listed->items, listed->nitems, true));
 	if (count == 0)
 		return 0;
 	object_array = booking_record_make_text_array(objects, count);
@@ -187,7 +186,7 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 
 	/* what is gone may be an event of ours, which is judged */
 	if (gone != NULL)
-		booking_store_events_remove(round->calendar_id, round->round, gone);
+		booking_store_events_remove(round->calendar_id, gone);
 	builder.nrows = nrows;
 	builder.caller = CurrentMemoryContext;
 	builder.owned.objects = palloc_array(text *, count + 1);

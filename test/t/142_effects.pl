@@ -332,12 +332,49 @@ foreach my $server_kind (qw(radicale xandikos))
 		'canceled',
 		"$kind: and stays so");
 
-	# between two rounds: no round has ever seen it
+	# between two rounds, of which none has ever seen it, nor needs to tell of it
 	$href = book("$kind-brief", 10);
 	$server->demand('DELETE', $href);
-	full_pass();
+	sync();
+	sync();
 	is(booking("$kind-brief"), 'canceled absent deleted_at_provider',
+		"$kind: deleted before any round saw it: the second one asks");
+	$href = book("$kind-brief2", 10);
+	$server->demand('DELETE', $href);
+	full_pass();
+	is(booking("$kind-brief2"), 'canceled absent deleted_at_provider',
 		"$kind: deleted before any round saw it: everything shows it");
+
+	# seen in one round, confirmed and then deleted by others while the next one is
+	# in progress, which is told of the deletion
+	look_before('none');
+	$proxy->break('create', "/user/$cal", 'reset_after');
+	$proxy->break('GET', "/user/$cal", 'unavailable', 1000);
+	$session->query("SELECT booking_claim('t', 'p', '$kind-during', '$cal', ${\during(10)})");
+	wait_until('its answer is lost',
+		sub { Booking::Caldav::state($session, "$kind-during") =~ /^unknown/ });
+	sync();
+	$proxy->break('REPORT,PROPFIND', "/user/$cal", 'hold');
+	$session->query("SELECT booking_sync('t', '$cal')");
+	wait_until('a listing is held',
+		sub { $proxy->log(sub { ($_[0]{fault} // '') eq 'hold' && !$_[0]{status} }) });
+	$proxy->forget;
+	wait_until(
+		'it is found',
+		sub {
+			my $state = Booking::Caldav::state($session, "$kind-during");
+
+			Booking::Caldav::later($node, $session) if $state =~ /^unknown/;
+			return $state eq 'created confirmed create confirmed';
+		});
+	($href) = map { $_->{href} } grep { $_->{start} eq '20300501T100000Z' } values %{ $server->list("/user/$cal/") };
+	$server->demand('DELETE', $href);
+	$proxy->clear;
+	wait_until('the round is over', sub { $session->query('SELECT count(*) FROM booking.sync_request') == 0 });
+	is(booking("$kind-during"), 'created present 10', "$kind: what a round was told meanwhile may be older");
+	sync();
+	is(booking("$kind-during"), 'canceled absent deleted_at_provider', "$kind: the next one asks");
+	look_before('all');
 
 	# put back by whoever deleted it: the booking is over, the event is listed
 	$href = book("$kind-back", 10);

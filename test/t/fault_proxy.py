@@ -14,6 +14,7 @@ control port:
                    what reads a calendar; path is a prefix; fault is one of
                    FAULTS; the rule holds for count requests, 1 if absent
     POST /clear    forget all rules, and let go of what is held
+    POST /forget   forget all rules; what is held stays so
     GET  /log      all requests that arrived, oldest first, as a JSON list
 
 Prints one line with its ports when it is ready: proxy, other, control.  The
@@ -351,9 +352,9 @@ def control(conn):
                 else:
                     conn.answer(200)
                 continue
-            if target == "/clear":
+            if target in ("/clear", "/forget"):
                 rules.clear()
-                epoch += 1
+                epoch += target == "/clear"
                 lock.notify_all()
                 conn.answer(200)
                 continue

@@ -82,6 +82,14 @@ sub clear
 	return;
 }
 
+# Break nothing any more, but hold what is held.
+sub forget
+{
+	my ($self) = @_;
+	$self->_control('POST', 'forget', '');
+	return;
+}
+
 # Requests that arrived, oldest first; those for which the code is true.
 sub log
 {
