@@ -300,8 +300,10 @@ my %samples = (
 			'sql/a.sql' => "CREATE FUNCTION booking.f(a text)\nRETURNS void\nLANGUAGE C;\n"
 			  . "REVOKE ALL ON FUNCTION booking.f(text) FROM PUBLIC;\n"
 			  . "CREATE FUNCTION booking.booking_guard_terminal()\nRETURNS trigger\nLANGUAGE C;\n"
+			  . "GRANT SELECT (tenant) ON booking.bound_tenant TO PUBLIC;\n"
 		},
 		bad => [
+			{ 'sql/a.sql' => "GRANT SELECT ON booking.bound_tenant TO PUBLIC;\n" },
 			{ 'sql/a.sql' => "CREATE FUNCTION booking.f(a text)\nRETURNS void\nLANGUAGE C;\n" },
 			{
 				'sql/a.sql' => "CREATE FUNCTION booking.f(a text)\nRETURNS void\nLANGUAGE C;\n"
