@@ -115,7 +115,7 @@ endif
 
 # Everything below works in a temporary copy and leaves the checkout clean.
 
-.PHONY: demo test test-long bench lint dist
+.PHONY: demo test test-long bench lint dist docs
 
 demo:
 	@tools/run demo
@@ -134,3 +134,7 @@ lint:
 
 dist:
 	@tools/dist
+
+# The documentation with its reference, in build/doc.
+docs:
+	@tools/docs
