@@ -33,6 +33,7 @@ ALTER DATABASE source SET booking.max_hold = '3h';
 EOSQL
 
 my $source = session($node, dbname => 'source');
+my $policies = 'SELECT count(*), md5(string_agg(polrelid::regclass || polname || pg_get_expr(polqual, polrelid), $$ $$ ORDER BY polrelid::regclass::text)) FROM pg_policy';
 
 # ----------------------------------------------------------------------------
 # A filled database
@@ -285,6 +286,13 @@ foreach my $name (sort keys %restores)
 		'00000', "$name: a reader can read what it was granted");
 	is($reader->sqlstate('SELECT count(*) FROM booking.proposal'),
 		'42501', "$name: and nothing else");
+
+	# Policies come from the script, so row security is as it was, and by the bindings.
+	is($reader->query('SELECT count(*) FROM booking.intent'), '0', "$name: nor rows without a binding");
+	$restored->query("SELECT booking_bind_role('reader', 'blue')");
+	is($reader->query('SELECT string_agg(DISTINCT tenant, $$ $$) FROM booking.intent'),
+		'blue', "$name: with one, those of the tenant");
+	is($restored->query($policies), $source->query($policies), "$name: the policies are the same");
 	$_->quit foreach ($app, $reader, $restored);
 }
 

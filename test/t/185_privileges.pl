@@ -17,7 +17,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 
 use Booking;
-use Booking::Contract;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -304,6 +304,11 @@ is_deeply([ members('pg_class', 'c.relname', "AND c.relkind IN ('r', 'p', 'v', '
 	[ sort keys %relation ], 'every relation has an entry here');
 is_deeply([ members('pg_type', 'c.typname', "AND c.typnamespace <> 'booking'::regnamespace AND c.typcategory <> 'A'") ],
 	\@types, 'every type has an entry here');
+is( $owner->query("SELECT bool_and(has_type_privilege('stranger', t, 'USAGE')) FROM unnest('{"
+		  . join(',', @types)
+		  . "}'::regtype[]) t"),
+	't',
+	'which everybody may use, as types of results');
 is_deeply([ members('pg_type', 'c.typname', "AND c.typtype <> 'c' AND c.typcategory <> 'A'") ],
 	[], 'and all are types of rows');
 is_deeply([ members('pg_namespace', 'c.nspname', '') ], ['booking'], 'there is one schema');
@@ -573,7 +578,71 @@ is( $owner->query("SELECT role FROM booking.audit WHERE action = 'permit' AND pr
 	'so does the audit of administration');
 is( $pool->query("BEGIN; SET LOCAL ROLE acme_operator; SELECT count(*) > 0 FROM booking.audit WHERE role = 'other_app'; COMMIT"),
 	't', 'which an operator reads');
-$_->quit foreach (values %session, $blue, $heir, $apart, $pool, $owner);
+# ----------------------------------------------------------------------------
+# The same through a pooler: clients of two roles share one backend, which forgets
+# everything between two transactions
+# ----------------------------------------------------------------------------
+
+my ($pgbouncer) =
+  grep { -x $_ } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
+my $folder = PostgreSQL::Test::Utils::tempdir_short();
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+
+BAIL_OUT('pgbouncer is missing (Debian package "pgbouncer")') unless $pgbouncer;
+PostgreSQL::Test::Utils::append_to_file("$folder/users.txt", qq{"pool" ""\n});
+PostgreSQL::Test::Utils::append_to_file("$folder/pgbouncer.ini", <<"EOC");
+[databases]
+postgres = host=@{[$node->host]} port=@{[$node->port]} dbname=postgres user=pool
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $folder
+logfile = $folder/pgbouncer.log
+pidfile = $folder/pgbouncer.pid
+auth_type = trust
+auth_file = $folder/users.txt
+pool_mode = transaction
+default_pool_size = 1
+server_reset_query = DISCARD ALL
+server_reset_query_always = 1
+ignore_startup_parameters = extra_float_digits,options
+EOC
+my $pooler = IPC::Run::start([ $pgbouncer, "$folder/pgbouncer.ini" ],
+	'<', \undef, '>', \my $pooler_output, '2>&1');
+
+END
+{
+	local $?;
+	$pooler->kill_kill(grace => 5) if $pooler;
+}
+wait_until('the pooler answers', sub { -S "$folder/.s.PGSQL.$port"; });
+$owner->query('GRANT acme_reports, blue_all TO pool');
+
+my @pooled = map { session($node, connstr => "host=$folder port=$port dbname=postgres user=pool") } 1 .. 2;
+foreach my $round (1 .. 3)
+{
+	foreach my $i (0, 1)
+	{
+		my ($role, $tenant) = $i ? ('blue_all', 'blue') : ('acme_app', 'acme');
+
+		is( $pooled[$i]->query("BEGIN; SET LOCAL ROLE $role; SELECT disposition FROM booking_claim('$tenant', 'ada', 'pooled $round', 'room', tstzrange('2030-03-0$round 08:00+00', '2030-03-0$round 09:00+00')); COMMIT"),
+			'committed',
+			"round $round: $role books for $tenant");
+	}
+	is( $pooled[0]->query("BEGIN; SET LOCAL ROLE acme_reports; $tenants; COMMIT"),
+		'acme', "round $round: one role sees one tenant");
+	is( $pooled[1]->query("BEGIN; SET LOCAL ROLE blue_all; $tenants; COMMIT"),
+		'blue', "round $round: and the next one the other, in the same backend");
+}
+is( $owner->query("SELECT string_agg(DISTINCT tenant || ' ' || created_role, ', ') FROM booking.intent WHERE intent ~ '^pooled'"),
+	'acme acme_app, blue blue_all',
+	'and each of the roles is on record');
+is( $owner->query("SELECT count(*) FROM pg_stat_activity WHERE usename = 'pool' AND pid <> "
+		  . $pool->backend_pid),
+	'1',
+	'there was one backend for both');
+
+$_->quit foreach (@pooled, values %session, $blue, $heir, $apart, $pool, $owner);
 $node->stop;
 
 done_testing();
