@@ -527,7 +527,9 @@ $owner->query('CREATE ROLE heir LOGIN IN ROLE acme_reports; CREATE ROLE apart LO
 my $heir = session($node, user => 'heir');
 my $apart = session($node, user => 'apart');
 is($heir->query($tenants), 'acme', 'who inherits a bound role sees its rows');
-is($apart->sqlstate($tenants), '42501', 'who does not inherit sees nothing');
+is($apart->sqlstate($tenants), '42501', 'who does not inherit may not read');
+$owner->query('GRANT USAGE ON SCHEMA booking TO apart; GRANT SELECT ON booking.intent TO apart');
+is($apart->query($tenants), '\N', 'and sees nothing where he may');
 is($apart->query("SET ROLE acme_reports; $tenants"), 'acme', 'before it takes the role');
 
 # the system's number of another cluster: after a restore the name alone counts
