@@ -67,6 +67,13 @@ like($page{functions}, qr/^## booking_claim\n.*?^For: application\.\n\nSQLSTATEs
 # What is to be pasted
 # ----------------------------------------------------------------------------
 
+# what the pages suppose to be there
+$node->safe_psql('postgres', 'CREATE DATABASE prepared');
+$node->safe_psql('prepared', <<'EOSQL');
+CREATE EXTENSION booking CASCADE;
+SELECT booking_resource_put('acme', 'room 1'), booking_permit_all('acme', 'ann'), booking_permit_all('acme', 'bob');
+EOSQL
+
 foreach my $path (sort glob("$top/doc/howto-*.md"))
 {
 	my ($name) = $path =~ m{/(howto-[\w-]+)\.md$};
@@ -75,15 +82,10 @@ foreach my $path (sort glob("$top/doc/howto-*.md"))
 	my $database = $name =~ tr/-/_/r;
 	my @problems;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE prepared");
 	my $reader = session($node, dbname => $database);
 
-	# what the pages suppose to be there
-	$reader->query(<<'EOSQL');
-SET client_min_messages = error;
-CREATE EXTENSION booking CASCADE;
-SELECT booking_resource_put('acme', 'room 1'), booking_permit_all('acme', 'ann'), booking_permit_all('acme', 'bob');
-EOSQL
+	$reader->query('SET client_min_messages = error');
 	foreach my $block (@blocks)
 	{
 		my $result = $reader->try($block);
