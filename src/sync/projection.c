@@ -129,7 +129,8 @@ booking_projection_list(const BookingRound *round,
 													 item->etag : ""));
 	}
 	if (count < listed->nitems)
-		booking_store_events_remove(round->calendar_id, objects_of(listed->items, listed->nitems, true));
+		booking_store_events_remove(round->calendar_id,
+									objects_of(listed->items, listed->nitems, true));
 	if (count == 0)
 		return 0;
 	object_array = booking_record_make_text_array(objects, count);
