@@ -59,6 +59,15 @@
 #define booking_check_index_constraints(target, slot, estate, conflict, none, arbiters) \
 	((void) (none), ExecCheckIndexConstraints(target, slot, estate, conflict, arbiters))
 #endif
+/* for users of access/genam.h */
+#if PG_VERSION_NUM >= 180000
+#define booking_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, norderbys)
+#else
+#define booking_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, nkeys, norderbys)
+#endif
+
 #if PG_VERSION_NUM >= 160000
 #define booking_insert_index_tuples(target, slot, estate, conflict, arbiters) \
 	ExecInsertIndexTuples(target, slot, estate, false, true, conflict, \
@@ -72,6 +81,11 @@
 #define booking_index_insert_cleanup(index, info) index_insert_cleanup(index, info)
 #else
 #define booking_index_insert_cleanup(index, info) ((void) (index), (void) (info))
+#endif
+
+/* since 18 it stands before a declaration; until then it stood behind */
+#ifndef pg_noreturn
+#define pg_noreturn pg_attribute_noreturn()
 #endif
 
 /* came with a minor release of 15 */

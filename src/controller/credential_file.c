@@ -35,15 +35,14 @@
 #include "guc.h"
 
 static void find_file(const char *name, char *path);
-static void raise_outside(const char *name) pg_attribute_noreturn();
+pg_noreturn static void raise_outside(const char *name);
 static int	open_file(const char *name, const char *path);
 static char *read_content(const char *name, const char *path);
 static Jsonb *parse_content(const BookingCredentialType *type,
 							const char *name, char *content);
 static Jsonb *parse_object(char *content);
 static Jsonb *make_object(const char *key, const char *value);
-static void raise_useless(const char *name, const char *hint)
-			pg_attribute_noreturn();
+pg_noreturn static void raise_useless(const char *name, const char *hint);
 
 /*
  * The credential in a file, as it is now; the caller wipes it.  Raises an error

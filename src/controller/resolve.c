@@ -30,8 +30,7 @@ PG_FUNCTION_INFO_V1(booking_release);
 
 static void resolve(BookingCall *call, const BookingOperation *operation,
 					text *verdict);
-static void raise_impossible(const BookingIntent *intent)
-			pg_attribute_noreturn();
+pg_noreturn static void raise_impossible(const BookingIntent *intent);
 static bool read_intent(BookingCall *call, BookingRequest *request,
 						BookingView *view, BookingResult *result);
 

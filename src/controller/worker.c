@@ -90,7 +90,7 @@ static long wait_time(RoundResult result);
 static long wait_until(TimestampTz due, long wait);
 static void report_state(RoundResult result);
 static bool idle_too_long(void);
-static void leave(BookingWorkerEnd end) pg_attribute_noreturn();
+pg_noreturn static void leave(BookingWorkerEnd end);
 static BookingWorkerEnd run_loop(BookingHttpEngine *engine);
 static void wait_for_work(BookingHttpEngine *engine, long wait);
 static RoundResult after_error(void);

@@ -62,7 +62,7 @@ static int	segments_beside(const BookingWish *wish,
 							const BookingResource *resource, int64 beside,
 							Segment *segments);
 static bool reserve_first_lane(const BookingWish *wish, Jsonb **collision);
-static void raise_suppressed(void) pg_attribute_noreturn();
+pg_noreturn static void raise_suppressed(void);
 static bool plan_resource(const BookingWish *wish,
 						  const BookingResource *resource, Plan *plan,
 						  Jsonb **collision);
@@ -75,8 +75,7 @@ static void recolor(const BookingWish *wish, const BookingResource *resource,
 					Plan *plan);
 static void color_lanes(Plan *plan, BookingLaneItem *items, int count,
 						int32 first_lane, int32 lane_limit);
-static void raise_in_use(int32 capacity, const BookingSpan *spans, int nspans)
-			pg_attribute_noreturn();
+pg_noreturn static void raise_in_use(int32 capacity, const BookingSpan *spans, int nspans);
 static BookingReservation *live_rows(int64 resource_id, TimestampTz start,
 									 TimestampTz end, int64 replaces,
 									 TimestampTz now, int *count);

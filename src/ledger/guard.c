@@ -51,8 +51,7 @@ static void keep_columns(const TriggerData *trigger,
 static void keep_all_but(const TriggerData *trigger,
 						 const char *const *columns, int count,
 						 const char *why);
-static void refuse(const TriggerData *trigger, const char *what)
-			pg_attribute_noreturn();
+pg_noreturn static void refuse(const TriggerData *trigger, const char *what);
 
 static const char *const intent_identity[] = {
 	"intent_id", "tenant", "principal", "intent", "created_at", "created_role",

@@ -16,6 +16,7 @@
 
 #include "utils/builtins.h"
 
+#include "compat.h"
 #include "ledger/terms.h"
 #include "store/account.h"
 
@@ -66,7 +67,7 @@ static void check_attendees(const JsonbValue *value, const char *path);
 static bool is_container(const JsonbValue *value, bool object);
 static bool is_one_of(const JsonbValue *value, const char *const *words,
 					  int count);
-static void refuse(const char *path, const char *rule) pg_attribute_noreturn();
+pg_noreturn static void refuse(const char *path, const char *rule);
 static bool invites_in_silence(Jsonb *terms);
 
 static bool (*provider_always_notifies) (const char *provider) = NULL;

@@ -26,7 +26,7 @@ PG_FUNCTION_INFO_V1(booking_at);
 #define ZONE_REACH_SECS (26 * SECS_PER_HOUR)
 #define ZONE_MAX_OFFSETS 8
 
-static void raise_out_of_range(void) pg_attribute_noreturn();
+pg_noreturn static void raise_out_of_range(void);
 static bool is_known(const char *name);
 static int	zone_offsets(pg_tz *zone, pg_time_t around, long *offsets);
 static int	instants_of(pg_tz *zone, pg_time_t local, pg_time_t *instants);

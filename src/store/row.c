@@ -259,8 +259,8 @@ booking_row_search(BookingSearch *search, Datum *keys, Datum *values,
 	for (int i = 0; i < search->direct->nkeys; i++)
 		search->direct->keys[i].sk_argument = keys[i];
 	slot = table_slot_create(relation, NULL);
-	scan = index_beginscan(relation, index, GetActiveSnapshot(),
-						   search->direct->nkeys, 0);
+	scan = booking_index_beginscan(relation, index, GetActiveSnapshot(),
+								   search->direct->nkeys, 0);
 	index_rescan(scan, search->direct->keys, search->direct->nkeys, NULL, 0);
 	if (index_getnext_slot(scan, ForwardScanDirection, slot))
 	{

@@ -51,8 +51,8 @@ typedef enum KeyFault
 static KeyFault load_key_file(uint8 *buffer, size_t *len);
 static KeyFault judge_key_file(int fd);
 static void read_key(uint8 *key);
-static void raise_fault(KeyFault fault) pg_attribute_noreturn();
-static void raise_crypto(void) pg_attribute_noreturn();
+pg_noreturn static void raise_fault(KeyFault fault);
+pg_noreturn static void raise_crypto(void);
 
 /*
  * Seal a secret, or return it as it is, with *sealed false, when no key file

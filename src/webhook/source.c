@@ -53,7 +53,7 @@ static void check_kind(const text *kind);
 static void check_settings(Jsonb *settings);
 static bool is_number_setting(const JsonbValue *key, const JsonbValue *value);
 static bool is_true(PGFunction compare, Datum a, Datum b);
-static void raise_settings(void) pg_attribute_noreturn();
+pg_noreturn static void raise_settings(void);
 static void demand_source(const BookingCall *call, text *name,
 						  BookingWebhookSource *source);
 static char *secret_arg(FunctionCallInfo fcinfo);

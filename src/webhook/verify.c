@@ -41,8 +41,8 @@ static const char *verdict_of(BookingSignatureFault fault);
 static bool is_signed(const BookingRawDelivery *raw,
 					  const BookingSignature *signature, const char *id,
 					  const char *secret);
-static void raise_hmac(void) pg_attribute_noreturn();
-static void raise_headers(void) pg_attribute_noreturn();
+pg_noreturn static void raise_hmac(void);
+pg_noreturn static void raise_headers(void);
 static bool names_header(const JsonbValue *value, const char *name);
 
 /*
