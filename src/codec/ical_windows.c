@@ -5,8 +5,9 @@
  *
  * Exchange, Outlook and Graph name zones as Windows does.  Which zone of the
  * IANA database each name stands for is what the CLDR says in windowsZones,
- * release 42, territory 001; "UTC" is not among them, since the database has
- * that name itself.  One more is what Outlook calls UTC.
+ * release 42, territory 001, but by its newest name: systems may lack the older
+ * ones, which Debian 13 has in tzdata-legacy.  "UTC" is not among them, since
+ * the database has that name itself.  One more is what Outlook calls UTC.
  *
  * IDENTIFICATION
  *	  booking/src/codec/ical_windows.c
@@ -30,7 +31,7 @@ static const char *const zones[][2] = {
 	{"Arab Standard Time", "Asia/Riyadh"},
 	{"Arabian Standard Time", "Asia/Dubai"},
 	{"Arabic Standard Time", "Asia/Baghdad"},
-	{"Argentina Standard Time", "America/Buenos_Aires"},
+	{"Argentina Standard Time", "America/Argentina/Buenos_Aires"},
 	{"Astrakhan Standard Time", "Europe/Astrakhan"},
 	{"Atlantic Standard Time", "America/Halifax"},
 	{"AUS Central Standard Time", "Australia/Darwin"},
@@ -68,15 +69,15 @@ static const char *const zones[][2] = {
 	{"Egypt Standard Time", "Africa/Cairo"},
 	{"Ekaterinburg Standard Time", "Asia/Yekaterinburg"},
 	{"Fiji Standard Time", "Pacific/Fiji"},
-	{"FLE Standard Time", "Europe/Kiev"},
+	{"FLE Standard Time", "Europe/Kyiv"},
 	{"Georgian Standard Time", "Asia/Tbilisi"},
 	{"GMT Standard Time", "Europe/London"},
-	{"Greenland Standard Time", "America/Godthab"},
+	{"Greenland Standard Time", "America/Nuuk"},
 	{"Greenwich Standard Time", "Atlantic/Reykjavik"},
 	{"GTB Standard Time", "Europe/Bucharest"},
 	{"Haiti Standard Time", "America/Port-au-Prince"},
 	{"Hawaiian Standard Time", "Pacific/Honolulu"},
-	{"India Standard Time", "Asia/Calcutta"},
+	{"India Standard Time", "Asia/Kolkata"},
 	{"Iran Standard Time", "Asia/Tehran"},
 	{"Israel Standard Time", "Asia/Jerusalem"},
 	{"Jordan Standard Time", "Asia/Amman"},
@@ -94,10 +95,10 @@ static const char *const zones[][2] = {
 	{"Morocco Standard Time", "Africa/Casablanca"},
 	{"Mountain Standard Time", "America/Denver"},
 	{"Mountain Standard Time (Mexico)", "America/Chihuahua"},
-	{"Myanmar Standard Time", "Asia/Rangoon"},
+	{"Myanmar Standard Time", "Asia/Yangon"},
 	{"N. Central Asia Standard Time", "Asia/Novosibirsk"},
 	{"Namibia Standard Time", "Africa/Windhoek"},
-	{"Nepal Standard Time", "Asia/Katmandu"},
+	{"Nepal Standard Time", "Asia/Kathmandu"},
 	{"New Zealand Standard Time", "Pacific/Auckland"},
 	{"Newfoundland Standard Time", "America/St_Johns"},
 	{"Norfolk Standard Time", "Pacific/Norfolk"},
@@ -142,7 +143,7 @@ static const char *const zones[][2] = {
 	{"Turks And Caicos Standard Time", "America/Grand_Turk"},
 	{"tzone://Microsoft/Utc", "Etc/UTC"},
 	{"Ulaanbaatar Standard Time", "Asia/Ulaanbaatar"},
-	{"US Eastern Standard Time", "America/Indianapolis"},
+	{"US Eastern Standard Time", "America/Indiana/Indianapolis"},
 	{"US Mountain Standard Time", "America/Phoenix"},
 	{"UTC+12", "Etc/GMT-12"},
 	{"UTC+13", "Etc/GMT-13"},

@@ -29,7 +29,14 @@
 #define ARRAY_BYTES 500
 #define VALUE_BYTES 200
 
+/* \u00e9 */
+#define ESCAPE_LEN 6
+
 static BookingJsonFault look_over(const char *data, size_t len);
+static bool refuses_letters(void);
+static BookingJsonFault escape_letters(const char **data, size_t *len,
+									   BookingArena *arena);
+static char *escape_letter(char *to, const char *letter, int length);
 static BookingJson *copy_value(json_object *from, BookingArena *arena);
 static bool copy_children(json_object *from, BookingArena *arena,
 						  BookingJson *to);
@@ -51,6 +58,8 @@ booking_json_read(const char *data, size_t len, BookingArena *arena,
 
 	*value = NULL;
 	fault = look_over(data, len);
+	if (fault == BOOKING_JSON_OK && refuses_letters())
+		fault = escape_letters(&data, &len, arena);
 	if (fault != BOOKING_JSON_OK)
 		return fault;
 	tokener = json_tokener_new_ex(BOOKING_JSON_DEPTH);
@@ -133,6 +142,83 @@ look_over(const char *data, size_t len)
 			return BOOKING_JSON_TOO_LARGE;
 	}
 	return quoted ? BOOKING_JSON_MALFORMED : BOOKING_JSON_OK;
+}
+
+/*
+ * Is this the json-c whose strict mode refuses whatever is not ASCII?  0.18 does,
+ * where char is signed (https://github.com/json-c/json-c/issues/892), and is what
+ * Debian 13 has.
+ */
+static bool
+refuses_letters(void)
+{
+	return json_c_version_num() >> 8 == 18;
+}
+
+/*
+ * Write what is not ASCII of a document that was looked over as escapes, which
+ * mean the same (RFC 8259 section 7); the copy is in the arena.
+ */
+static BookingJsonFault
+escape_letters(const char **data, size_t *len, BookingArena *arena)
+{
+	const char *end = *data + *len;
+	size_t		size = *len;
+	char	   *copy;
+	char	   *to;
+
+	for (const char *from = *data; from < end; from++)
+	{
+		if ((unsigned char) *from >= 0xc0)
+			size += 2 * ESCAPE_LEN;
+	}
+	if (size == *len)
+		return BOOKING_JSON_OK;
+	copy = to = booking_arena_alloc(arena, size);
+	if (copy == NULL)
+		return BOOKING_JSON_TOO_LARGE;
+	for (const char *from = *data; from < end;)
+	{
+		int			length = booking_utf8_length(from, end - from);
+
+		/* what a backslash stands before must be one byte */
+		if (length == 0 || (*from == '\\' && from + 1 < end && (unsigned char) from[1] >= 0x80))
+			return BOOKING_JSON_MALFORMED;
+		if (length > 1)
+			to = escape_letter(to, from, length);
+		else
+		{
+			*to++ = *from;
+			if (*from == '\\' && from + 1 < end)
+				*to++ = *++from;
+		}
+		from += length;
+	}
+	*data = copy;
+	*len = to - copy;
+	return BOOKING_JSON_OK;
+}
+
+/*
+ * Write a character of some bytes as one escape, or as the two of UTF-16; returns
+ * the end.
+ */
+static char *
+escape_letter(char *to, const char *letter, int length)
+{
+	uint32		code = (unsigned char) letter[0] & (0x7f >> length);
+
+	for (int i = 1; i < length; i++)
+		code = code << 6 | ((unsigned char) letter[i] & 0x3f);
+	if (code >= 0x10000)
+	{
+		code -= 0x10000;
+		snprintf(to, ESCAPE_LEN + 1, "\\u%04x", 0xd800 + (code >> 10));
+		to += ESCAPE_LEN;
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	snprintf(to, ESCAPE_LEN + 1, "\\u%04x", code);
+	return to + ESCAPE_LEN;
 }
 
 /*

@@ -38,6 +38,17 @@ typedef const xmlError *ErrorArgument;
 typedef xmlErrorPtr ErrorArgument;
 #endif
 
+/* it hides its members from 2.15 on */
+#if LIBXML_VERSION >= 21500
+#define DECLARED_ENCODING(context) xmlCtxtGetDeclaredEncoding(context)
+#elif LIBXML_VERSION >= 21200
+#define DECLARED_ENCODING(context) ((context)->encoding)
+#else
+#define DECLARED_ENCODING(context) \
+	((context)->input != NULL && (context)->input->encoding != NULL ? \
+	 (context)->input->encoding : (context)->encoding)
+#endif
+
 /* any text of a document, each byte become two */
 #define TEXTS_SIZE(len) ((size_t) (len) * 2 + 1)
 
@@ -278,10 +289,8 @@ on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
 static bool
 is_readable(xmlParserCtxtPtr context)
 {
-	const char *encoding = (const char *) context->encoding;
+	const char *encoding = (const char *) DECLARED_ENCODING(context);
 
-	if (context->input != NULL && context->input->encoding != NULL)
-		encoding = (const char *) context->input->encoding;
 	if (encoding == NULL)
 		return true;
 	for (int i = 0; i < lengthof(encodings); i++)

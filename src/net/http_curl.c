@@ -34,6 +34,13 @@
 /* idle connections kept for reads */
 #define MAX_IDLE_CONNECTIONS 64L
 
+/* CURLMOPT_RESOLVE_THREADS_MAX and CURLMOPT_QUICK_EXIT, which older headers lack */
+#define RESOLVE_THREADS_OPTION ((CURLMoption) (CURLOPTTYPE_LONG + 20))
+#define QUICK_EXIT_OPTION ((CURLMoption) (CURLOPTTYPE_LONG + 21))
+
+/* the most that booking.max_in_flight can be */
+#define MAX_RESOLVER_THREADS 1000L
+
 static void initialize_library(void);
 static void release_engine(void *arg);
 static CURLM *make_multi(BookingHttpEngine *engine);
@@ -166,6 +173,11 @@ release_engine(void *arg)
 
 /*
  * Make a multi handle.  NULL when memory is short.
+ *
+ * Where libcurl keeps the threads of the resolver in the handle (since 8.20),
+ * there may be one for each request, so that names which are not answered keep
+ * no other from being looked up; and the handle is cleaned up without waiting
+ * for them (since 8.21).  Earlier ones do not know these options.
  */
 static CURLM *
 make_multi(BookingHttpEngine *engine)
@@ -180,7 +192,11 @@ make_multi(BookingHttpEngine *engine)
 		curl_multi_setopt(multi, CURLMOPT_TIMERDATA, engine) == CURLM_OK &&
 		curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long) CURLPIPE_NOTHING) == CURLM_OK &&
 		curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS) == CURLM_OK)
+	{
+		(void) curl_multi_setopt(multi, RESOLVE_THREADS_OPTION, MAX_RESOLVER_THREADS);
+		(void) curl_multi_setopt(multi, QUICK_EXIT_OPTION, 1L);
 		return multi;
+	}
 	curl_multi_cleanup(multi);
 	return NULL;
 }

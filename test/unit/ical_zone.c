@@ -155,8 +155,8 @@ test_database(void)
 	is_at("UTC", NULL, "20300101T090000", tap_utc(2030, 1, 1, 9, 0, 0), "database: UTC");
 	is_at("Etc/UTC", NULL, "20300101T090000", tap_utc(2030, 1, 1, 9, 0, 0),
 		  "database: Etc/UTC");
-	is_at("EST5EDT", NULL, "20300701T090000", tap_utc(2030, 7, 1, 13, 0, 0),
-		  "database: EST5EDT");
+	is_at("Etc/GMT0", NULL, "20300701T090000", tap_utc(2030, 7, 1, 9, 0, 0),
+		  "database: a name that ends in a digit");
 }
 
 /*
@@ -207,11 +207,11 @@ test_precedence(void)
 {
 	is_at("Europe/Berlin", NEW_YORK_RULES, "20300715T090000", tap_utc(2030, 7, 15, 7, 0, 0),
 		  "precedence: a name with a slash is the database's");
-	is_at("EST", NEW_YORK_RULES, "20300715T090000", tap_utc(2030, 7, 15, 13, 0, 0),
+	is_at("GMT", NEW_YORK_RULES, "20300715T090000", tap_utc(2030, 7, 15, 13, 0, 0),
 		  "precedence: an abbreviation is what the object says");
 	is_at("UTC", STANDARD(""), "20300715T090000", tap_utc(2030, 7, 15, 6, 0, 0),
 		  "precedence: even UTC");
-	is_at("EST", NULL, "20300715T090000", tap_utc(2030, 7, 15, 14, 0, 0),
+	is_at("GMT", NULL, "20300715T090000", tap_utc(2030, 7, 15, 9, 0, 0),
 		  "precedence: or else the database's");
 	is_at("/example.org/Europe/Berlin", NEW_YORK_RULES, "20300715T090000",
 		  tap_utc(2030, 7, 15, 13, 0, 0), "precedence: a global name is what the object says");

@@ -58,6 +58,11 @@ test_faults(void)
 		{"[01]", "malformed"},
 		{"[NaN]", "malformed"},
 		{"[\"\xff\"]", "malformed"},
+		{"[\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xbe\"]", "ok"},
+		{"[\"\\\\\xc3\xa9\"]", "ok"},
+		{"[\"\\\xc3\xa9\"]", "malformed"},
+		{"[\"\xc3\"]", "malformed"},
+		{"[\xc3\xa9]", "malformed"},
 		{"[\"\t\"]", "malformed"},
 		{"1", "malformed"},
 		{"\"text\"", "malformed"},
@@ -92,13 +97,17 @@ static void
 test_members(void)
 {
 	static const char text[] = "{\"s\":\"a\\u0000b\\ud800\",\"n\":-7,\"big\":1e300,\"t\":true,"
-		"\"z\":null,\"o\":{\"s\":\"in\"},\"l\":[\"x\",2]}";
+		"\"z\":null,\"o\":{\"s\":\"in\"},\"l\":[\"x\",2],"
+		"\"w\":\"\xc3\xa9\\\"\xe2\x82\xac\xf0\x9f\x8e\xbe\xf4\x8f\xbf\xbf\"}";
 	const BookingJson *value;
 	const BookingJson *list;
 
 	(void) booking_json_read(text, strlen(text), arena, &value);
 	tap_is_text(booking_json_text(value, "s"), "a\xef\xbf\xbd" "b\xef\xbf\xbd",
 				"a NUL and half a character are replaced");
+	tap_is_text(booking_json_text(value, "w"),
+				"\xc3\xa9\"\xe2\x82\xac\xf0\x9f\x8e\xbe\xf4\x8f\xbf\xbf",
+				"letters of any length are themselves");
 	tap_is_int(booking_json_integer(value, "n", 0), -7, "a number");
 	tap_is_int(booking_json_integer(value, "big", 0), PG_INT64_MAX, "a number beyond all");
 	tap_ok(booking_json_true(value, "t") && !booking_json_true(value, "n"), "a boolean");
