@@ -8,7 +8,8 @@
 
 topdir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tooldir=$topdir/tools
-pgmajor=15
+# the version that tests run on; another one only where its packages are
+pgmajor=${BOOKING_PGMAJOR:-15}
 
 # A caller's settings must reach neither a build nor a session of ours.
 unset MAKEFLAGS MFLAGS MAKELEVEL GNUMAKEFLAGS
@@ -62,6 +63,23 @@ find_postgres()
 	pgxsdir=$(cd "$pgxsdir" && pwd)
 	[ -x "$bindir/postgres" ] ||
 		die "$bindir/postgres is missing; install the Debian package postgresql-$pgmajor."
+}
+
+# staged_conf DESTDIR: what a server needs in its configuration to find the
+# extension that "make install DESTDIR=..." put there.  Debian's own servers have
+# extension_destdir up to 17; from 18 on there is extension_control_path.
+# Preloading knows neither.
+staged_conf()
+{
+	local extensions
+
+	extensions=$1$("$pg_config" --sharedir)
+	if [ "$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')" -ge 18 ]; then
+		say "extension_control_path = '$extensions:\$system'"
+	else
+		say "extension_destdir = '$1'"
+	fi
+	say "dynamic_library_path = '$1$("$pg_config" --pkglibdir):\$libdir'"
 }
 
 # PostgreSQL refuses root, so root runs servers, builds and tests as postgres.

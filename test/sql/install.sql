@@ -22,6 +22,7 @@ SET client_min_messages = warning;
 CREATE SCHEMA booking;
 CREATE TABLE booking.mine (x integer);
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 CREATE EXTENSION booking CASCADE;
 SELECT 'left behind: ' || count(*) FROM pg_proc WHERE proname LIKE 'booking\_%';
 SELECT 'untouched: ' || count(*) FROM booking.mine;

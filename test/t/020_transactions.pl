@@ -189,8 +189,11 @@ foreach my $end ('COMMIT', 'ROLLBACK')
 # Parallel plans
 # ----------------------------------------------------------------------------
 
+# its name until 15, and since 16
+my $forced = $node->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
+
 $session->query("SET $_")
-  foreach ('force_parallel_mode = on', 'parallel_setup_cost = 0',
+  foreach ("$forced = on", 'parallel_setup_cost = 0',
 	'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
 	'min_parallel_index_scan_size = 0', 'max_parallel_workers_per_gather = 2');
 $session->query(<<'EOSQL');
@@ -236,7 +239,7 @@ is( $session->query("SELECT count(*) FROM booking.intent WHERE intent LIKE 'misl
 	'0',
 	'parallel: and leaves nothing');
 $session->query("RESET $_")
-  foreach ('force_parallel_mode', 'parallel_setup_cost', 'parallel_tuple_cost',
+  foreach ($forced, 'parallel_setup_cost', 'parallel_tuple_cost',
 	'min_parallel_table_scan_size', 'min_parallel_index_scan_size',
 	'max_parallel_workers_per_gather');
 

@@ -406,7 +406,7 @@ wait_until('the account is parked',
 is( $session->query('SELECT problem FROM booking.account'),
 	'sign-in: invalid_grant', 'invalid_grant parks');
 like(Booking::Caldav::state($session, 'j-1'),
-	qr/^approved not_attempted create waiting /, 'and nothing is lost');
+	qr/^approved not_attempted create (?:waiting|checking) /, 'and nothing is lost');
 
 # a service account
 my $folder = PostgreSQL::Test::Utils::tempdir();

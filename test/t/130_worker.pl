@@ -442,8 +442,9 @@ $session->query('SET client_min_messages = error');
 $session->query('CREATE EXTENSION booking CASCADE');
 $stub->client($session, 'many', 'hang');
 $stub->client($session, 'more', 'store');
-claim($session, 'many', 'many');
-wait_until('the request has arrived', sub { $stub->requests('many') >= 1 });
+# more than the numbers below that the starting of a server leaves free
+claim($session, 'many', "many$_") foreach 1 .. 16;
+wait_until('the requests have arrived', sub { $stub->requests('many') >= 16 });
 my $worker = worker_pid($session);
 my ($highest) = sort { $b <=> $a } map { m{/(\d+)$} }
   grep { (readlink($_) // '') =~ /^socket:/ } glob("/proc/$worker/fd/*");

@@ -220,8 +220,8 @@ foreach my $kind (qw(radicale xandikos))
 			  . " WHERE calendar_id = (SELECT calendar_id FROM booking.calendar WHERE calendar = '$c')"
 		);
 
-		# it breaks down over such a token, and that must be seen twice
-		is(sync($c)->{problem}, 'server_error', "$kind: a breakdown");
+		# where it breaks down over such a token, that must be seen twice
+		is(sync($c)->{problem}, 'server_error', "$kind: a breakdown") if $server->breaks_down($path);
 	}
 	asked_for($proxy);
 	$server->demand('DELETE', "$path/e5.ics");

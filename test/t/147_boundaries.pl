@@ -378,7 +378,8 @@ sub expired_cursor
 		$session->query(
 			"UPDATE booking.cursor k SET token = 'sync:0123456789012345678901234567890123456789'"
 			  . " FROM booking.calendar c WHERE k.calendar_id = c.calendar_id AND c.calendar = '$kind'");
-		is(sync(), 'server_error', "$kind: 6: a breakdown, which must be seen twice");
+		is(sync(), 'server_error', "$kind: 6: a breakdown, which must be seen twice")
+		  if $server->breaks_down($path);
 	}
 	my $watermark = cursor($kind, 'k.watermark');
 	asked_for();

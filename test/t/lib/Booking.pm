@@ -40,12 +40,13 @@ our @EXPORT = qw(
 
 # Make and start a node on which CREATE EXTENSION finds the extension.
 #
-# "init" is passed to the node's init, "conf" is text for postgresql.conf, and
-# "start" => 0 leaves the node stopped.
+# "init" is passed to the node's init, "conf" is text for postgresql.conf,
+# "start" => 0 leaves the node stopped, and "install_path" names another server.
 sub booking_node
 {
 	my ($name, %opt) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $node = PostgreSQL::Test::Cluster->new($name,
+		defined $opt{install_path} ? (install_path => $opt{install_path}) : ());
 
 	# Labels and terms are UTF-8, whatever the locale of whoever runs the tests.
 	$node->init(
@@ -54,21 +55,25 @@ sub booking_node
 
 	# Tens of thousands of calls would fill the log with their text.
 	$node->append_conf('postgresql.conf', "log_statement = none");
-	if (($ENV{BOOKING_DESTDIR} // '') ne '')
-	{
-		my $folder = $ENV{BOOKING_DESTDIR};
-		my $pg_config = $ENV{PG_CONFIG} // 'pg_config';
-		my $libraries = `$pg_config --pkglibdir`;
-
-		# Preloading knows nothing of extension_destdir.
-		chomp $libraries;
-		$node->append_conf('postgresql.conf', "extension_destdir = '$folder'");
-		$node->append_conf('postgresql.conf',
-			"dynamic_library_path = '$folder$libraries:\$libdir'");
-	}
+	$node->append_conf('postgresql.conf', staged_conf($node, $ENV{BOOKING_DESTDIR}))
+	  if ($ENV{BOOKING_DESTDIR} // '') ne '';
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	$node->start if $opt{start} // 1;
 	return $node;
+}
+
+# What a node needs in its configuration to find the extension in the folder of a
+# staged installation.  Debian's servers have extension_destdir up to 17; from 18
+# on there is extension_control_path.  Preloading knows neither.
+sub staged_conf
+{
+	my ($node, $folder) = @_;
+	my $pg_config = $ENV{PG_CONFIG} // 'pg_config';
+	my ($shared, $libraries) = map { s/\n//r } `$pg_config --sharedir`, `$pg_config --pkglibdir`;
+
+	return ($node->pg_version >= 18 ? "extension_control_path = '$folder$shared:\$system'\n" :
+		  "extension_destdir = '$folder'\n")
+	  . "dynamic_library_path = '$folder$libraries:\$libdir'\n";
 }
 
 # Start a node on which names under "test" are answered by test/net/resolver.c

@@ -221,6 +221,26 @@ EOX
 	return \%events;
 }
 
+# Does the server break down over a token that it does not know?  Xandikos did, until
+# it learned to say that the token is not valid.
+sub breaks_down
+{
+	my ($self, $calendar) = @_;
+	my $answer = $self->request(
+		'REPORT',
+		$calendar,
+		headers => { Depth => 1, 'Content-Type' => 'application/xml' },
+		body => <<'EOX');
+<?xml version="1.0" encoding="utf-8"?>
+<d:sync-collection xmlns:d="DAV:">
+<d:sync-token>sync:0123456789012345678901234567890123456789</d:sync-token><d:sync-level>1</d:sync-level>
+<d:prop><d:getetag/></d:prop>
+</d:sync-collection>
+EOX
+
+	return $answer->{status} >= 500;
+}
+
 # An event as a person edits it: read it, change its text, write it back.
 sub edit
 {
