@@ -18,6 +18,7 @@ use lib "$FindBin::RealBin/lib";
 
 use Booking;
 use Booking::Contract;
+use Booking::Estate;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -46,75 +47,7 @@ CREATE EXTENSION booking;
 EOSQL
 my $record = contract_run($source, 'acme');
 
-$source->query(<<'EOSQL');
-SELECT booking_resource_put('blue', 'class', 3, 'Europe/Berlin', '10 minutes', '5 minutes');
-SELECT booking_resource_put('blue', 'room');
-SELECT booking_resource_put('blue', U&'\00e9tage "o''clock"');
-SELECT booking_slot_put('blue', 'class', 'noon', tstzrange('2030-03-01 12:00+00', '2030-03-01 13:00+00'));
-SELECT booking_slot_put('blue', 'class', 'noon', tstzrange('2030-03-01 12:30+00', '2030-03-01 13:30+00'));
-SELECT booking_permit_all('blue', p) FROM unnest(ARRAY['ada', 'bob']) p;
-SELECT booking_permit('blue', 'bob', 'room', false);
-SELECT booking_tenant_put('careful', true);
-SELECT booking_resource_put('careful', 'van');
-SELECT booking_permit_all('careful', p) FROM unnest(ARRAY['ada', 'bob']) p;
-SELECT booking_bind_role('app', 'blue');
-
--- committed, with terms that a dump must quote and evidence
-SELECT booking_claim('blue', 'ada', E'back\\slash and \u00e9', 'class', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'), units => 3, terms => '{"note": "tab\t \\ \"quoted\"", "price": 1.00}', evidence => '{"call": "c-1"}');
-SELECT booking_claim('blue', 'ada', 'slot', 'class', tstzrange('2030-03-01 10:00+00', '2030-03-01 11:00+00'));
-SELECT booking_claim_slot('blue', 'ada', 'noon', 'class', 'noon', 2, 2);
-SELECT booking_claim_all('blue', 'ada', 'both', '{room,class}', tstzrange('2030-03-02 08:00+00', '2030-03-02 09:00+00'), '{1,1}');
--- conflict, both kinds
-SELECT booking_claim('blue', 'ada', 'full', 'class', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'));
-SELECT booking_claim('blue', 'ada', 'stale', 'class', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'), 9);
-SELECT booking_claim_slot('blue', 'ada', 'unknown slot', 'class', 'midnight', 1);
--- canceled: by identity, exact, after a commit, superseded
-SELECT booking_cancel('blue', 'ada', 'tombstone');
-SELECT booking_cancel_exact('blue', 'ada', 'bound tombstone', 'room', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'), NULL, 1, '{}');
-SELECT booking_claim('blue', 'ada', 'gone', 'room', tstzrange('2030-03-03 08:00+00', '2030-03-03 09:00+00'));
-SELECT booking_cancel('blue', 'ada', 'gone');
-SELECT booking_claim('blue', 'ada', 'first', 'room', tstzrange('2030-03-03 08:00+00', '2030-03-03 09:00+00'));
-SELECT booking_claim('blue', 'ada', 'second', 'room', tstzrange('2030-03-03 08:30+00', '2030-03-03 09:30+00'), supersedes => 'first');
--- proposed: with a live hold, with an expired one, without; several versions
-SELECT booking_propose('blue', 'ada', 'held', 'room', tstzrange('2030-03-04 08:00+00', '2030-03-04 09:00+00'), hold_for => '2 hours');
-SET booking.clock_offset = '-3h';
-SELECT booking_propose('blue', 'ada', 'expired', 'room', tstzrange('2030-03-04 10:00+00', '2030-03-04 11:00+00'), hold_for => '1 hour');
-RESET booking.clock_offset;
-SELECT booking_propose('blue', 'ada', 'open', 'room', tstzrange('2030-03-04 12:00+00', '2030-03-04 13:00+00'));
-SELECT booking_propose('blue', 'ada', 'open', 'room', tstzrange('2030-03-04 12:00+00', '2030-03-04 14:00+00'));
-SELECT booking_claim('careful', 'ada', 'four eyes', 'van', tstzrange('2030-03-04 12:00+00', '2030-03-04 13:00+00'));
--- approved to committed, rejected and lapsed to needs_proposal
-SELECT booking_propose('blue', 'ada', 'approved', 'room', tstzrange('2030-03-05 08:00+00', '2030-03-05 09:00+00'), hold_for => '2 hours');
-SELECT booking_approve('blue', 'ada', 'ada', 'approved', 1);
-SELECT booking_propose('blue', 'ada', 'rejected', 'room', tstzrange('2030-03-05 10:00+00', '2030-03-05 11:00+00'));
-SELECT booking_reject('blue', 'ada', 'ada', 'rejected', 1, 'too late');
-SELECT booking_propose('blue', 'ada', 'beaten', 'room', tstzrange('2030-03-05 12:00+00', '2030-03-05 13:00+00'));
-SELECT booking_claim('blue', 'ada', 'beater', 'room', tstzrange('2030-03-05 12:00+00', '2030-03-05 13:00+00'));
-SELECT booking_approve('blue', 'ada', 'ada', 'beaten', 1);
--- beyond the capacity on purpose
-SELECT booking_override('blue', 'ada', 'override', 'class', tstzrange('2030-03-01 08:00+00', '2030-03-01 09:00+00'), 2, '{}', 'the boss said so');
--- changes read, acknowledged and waiting; reminders done, taken, dropped and idle
-SELECT booking_consumer_put('blue', c) FROM unnest(ARRAY['crm', 'mail']) c;
-SELECT booking_claim('blue', 'ada', 'told ' || i, 'class', tstzrange('2020-03-06 08:00+00', '2020-03-06 09:00+00')) FROM generate_series(1, 3) i;
-SELECT count(*) FROM booking_changes('blue', 'crm', 2);
-SELECT booking_consumer_ack('blue', 'crm', 1);
-SELECT booking_task_put('blue', 'ada', i, 'mail', '90 minutes', '{"note": "tab\t \\"}') FROM unnest(ARRAY['told 1', 'told 2', 'told 3', 'slot', 'open']) i;
-SELECT booking_task_done('blue', 'ada', intent, task, lease) FROM booking_task_take('blue', 1, '1 hour');
-SELECT count(*) FROM booking_task_take('blue', 1, '1 hour');
-SELECT booking_cancel('blue', 'ada', 'told 3');
-
--- what users add around it
-GRANT USAGE ON SCHEMA booking TO reader;
-GRANT SELECT ON booking.intent, booking.audit TO reader;
-GRANT EXECUTE ON FUNCTION booking_claim(text, text, text, text, tstzrange, bigint, int, jsonb, text, jsonb) TO app;
-GRANT EXECUTE ON FUNCTION booking_status(text, text, text) TO app;
-REVOKE EXECUTE ON FUNCTION booking_guard_monotonic() FROM PUBLIC;
-CREATE TABLE public.appointment (id int PRIMARY KEY, status text, updated timestamptz);
-CREATE TRIGGER guard BEFORE UPDATE ON public.appointment
-	FOR EACH ROW EXECUTE FUNCTION booking_guard_terminal('status', 'canceled');
-INSERT INTO public.appointment VALUES (1, 'canceled', '2030-01-01 00:00+00'), (2, 'open', '2030-01-01 00:00+00');
-CREATE VIEW public.committed AS SELECT tenant, intent FROM booking.intent WHERE state = 'committed';
-EOSQL
+estate_local($source);
 is_clean($source, 'source');
 
 is( $source->query("SELECT string_agg(DISTINCT state, ' ' ORDER BY state) FROM booking.intent"),
@@ -127,40 +60,6 @@ is( $source->query("SELECT string_agg(DISTINCT state, ' ' ORDER BY state) FROM b
 # ----------------------------------------------------------------------------
 # What must be equal
 # ----------------------------------------------------------------------------
-
-# Every table with all of its rows, every sequence with its position, every
-# privilege, constraint and trigger, as lines of text.
-sub contents
-{
-	my ($session) = @_;
-	my @lines;
-
-	foreach my $table (split(/\n/,
-		$session->query("SELECT relname FROM pg_class WHERE relnamespace = 'booking'::regnamespace AND relkind = 'r' ORDER BY 1")))
-	{
-		push @lines, "table $table";
-		push @lines, @{ $session->try("SELECT t::text FROM booking.$table t ORDER BY 1")->{lines} };
-	}
-	foreach my $sequence (split(/\n/,
-		$session->query("SELECT relname FROM pg_class WHERE relnamespace = 'booking'::regnamespace AND relkind = 'S' ORDER BY 1")))
-	{
-		push @lines, "sequence $sequence "
-		  . $session->query("SELECT last_value, is_called FROM booking.$sequence");
-	}
-	push @lines, split(/\n/, $session->query($_)) foreach (
-		q{SELECT oid::regclass || ' ' || coalesce(relacl::text, '-')
-			FROM pg_class WHERE relnamespace = 'booking'::regnamespace AND relkind IN ('r', 'S', 'v') ORDER BY 1},
-		q{SELECT oid::regprocedure::text || ' ' || coalesce(
-				 (SELECT string_agg(a::text, ',' ORDER BY a::text) FROM unnest(proacl) a), '-')
-			FROM pg_proc WHERE proname LIKE 'booking%' ORDER BY 1},
-		q{SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
-			FROM pg_constraint WHERE connamespace = 'booking'::regnamespace ORDER BY 1},
-		q{SELECT tgrelid::regclass || ' ' || tgname || ' ' || tgenabled::text || ' ' || pg_get_triggerdef(oid)
-			FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1},
-		q{SELECT 'appointment ' || t FROM public.appointment t ORDER BY 1},
-		q{SELECT 'committed ' || t FROM public.committed t ORDER BY 1});
-	return @lines;
-}
 
 my @source = contents($source);
 cmp_ok(scalar(@source), '>', 100, 'there is something to compare');
@@ -222,13 +121,7 @@ foreach my $name (sort keys %restores)
 		"$name: restored without an error");
 
 	my $restored = session($node, dbname => $name);
-	my @restored = contents($restored);
-	my %source = map { $_ => 1 } @source;
-	my %restored = map { $_ => 1 } @restored;
-
-	ok("@source" eq "@restored", "$name: rows, sequences, privileges and rules are the same")
-	  or diag(join("\n", 'missing:', (grep { !$restored{$_} } @source),
-			'additional:', (grep { !$source{$_} } @restored)));
+	same_contents(\@source, [ contents($restored) ], $name);
 	is_clean($restored, $name);
 
 	# Ids go on.
