@@ -42,6 +42,20 @@ my %package = (
 JSON
 );
 
+my %debian = (
+	'booking.control' => "default_version = '0.1'\n",
+	'debian/changelog' => "booking (0.1-1) unstable; urgency=low\n",
+	'debian/control' => "Package: postgresql-15-booking\n",
+	'debian/control.in' => "Package: postgresql-PGVERSION-booking\n",
+	'debian/pgversions' => "15+\n",
+	'tools/lib.sh' => "pgmajor=\${BOOKING_PGMAJOR:-15}\n",
+);
+
+my %manual = (
+	'x/x.1' => ".TH X 1 2026-12-01 \"x\" \"x\"\n.SH NAME\nx \\- a sample\n.SH OPTIONS\n\\-\\-quiet\n",
+	'x/x.c' => "static struct option options[] = {\n\t{\"quiet\", no_argument, NULL, 'q'},\n};\n",
+);
+
 my %samples = (
 	'blanks' => {
 		good => { 'README.md' => "one\ntwo\n" },
@@ -389,6 +403,40 @@ my %samples = (
 			{ %package, 'META.json' => $package{'META.json'} =~ s/0\.1\.0/0.2.0/r },
 			{ %package, 'META.json' => '{ "name": ' },
 			{ %package, 'META.json' => $package{'META.json'} =~ s/"license"/"licence"/r },
+		],
+	},
+	'pgxn-meta' => {
+		good => { %package },
+		bad => [
+			{ %package, 'META.json' => '[]' },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/"license"/"licence"/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/"postgresql"/"beerware"/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/"0\.1\.0", "maint/"0.1", "maint/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/"version": "0\.1\.0" \}/"version": "1" }/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/"1\.0\.0"/"2.0.0"/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/\{/{ "release_status": "fine",/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/\{/{ "tags": ["a\/b"],/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/\{/{ "prereqs": { "runtime": { "requires": { "x": "15" } } },/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/sql", "v/sql", "docfile": "x.md", "v/r },
+			{ %package, 'META.json' => $package{'META.json'} =~ s/--0\.1\.sql/--0.2.sql/r },
+		],
+	},
+	'debian' => {
+		good => { %debian },
+		bad => [
+			{ %debian, 'booking.control' => "default_version = '0.2'\n" },
+			{ %debian, 'debian/changelog' => "booking (0.10-1) unstable; urgency=low\n" },
+			{ %debian, 'debian/pgversions' => "16+\n" },
+			{ %debian, 'debian/control' => "Package: postgresql-16-booking\n" },
+			{ %debian, 'tools/lib.sh' => "pgmajor=\${BOOKING_PGMAJOR:-16}\n" },
+		],
+	},
+	'manual' => {
+		good => { %manual },
+		bad => [
+			{ %manual, 'x/x.1' => $manual{'x/x.1'} =~ s/2026-12-01/""/r },
+			{ %manual, 'x/x.1' => "$manual{'x/x.1'}.XY\nwords\n" },
+			{ %manual, 'x/x.1' => $manual{'x/x.1'} =~ s/quiet/loud/r },
 		],
 	},
 	'scripts' => {

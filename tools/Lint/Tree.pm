@@ -12,7 +12,7 @@ use File::Find;
 # What builds and tests leave behind is not ours to judge.
 my $not_ours = qr{
 	^(?:\.git|results|output_iso|tmp_check|log)(?:/|$)
-	| \.(?:o|so|bc|zip|log)$
+	| \.(?:o|so|bc|zip|gz|log)$
 	| ^booking\.map$ | ^bookingd/bookingd$
 	| ^regression\.(?:diffs|out)$
 }x;
