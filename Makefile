@@ -95,7 +95,7 @@ $(bookingd_objects): override CPPFLAGS := -I$(srcdir) -I$(libpq_srcdir) $(CPPFLA
 $(bookingd_objects): $(wildcard bookingd/*.h) Makefile booking.control
 
 bookingd/bookingd: $(bookingd_objects)
-	$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDFLAGS_EX) -L$(pkglibdir) $(libpq_pgport) \
+	$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDFLAGS_EX) -L$(pkglibdir) -lpgcommon -lpgport $(libpq) \
 		$(shell pkg-config --libs libmicrohttpd) -o $@
 
 all: bookingd/bookingd
@@ -115,7 +115,7 @@ endif
 
 # Everything below works in a temporary copy and leaves the checkout clean.
 
-.PHONY: demo test test-long bench lint dist docs
+.PHONY: demo test test-long test-matrix bench lint dist docs
 
 demo:
 	@tools/run demo
@@ -128,6 +128,9 @@ test:
 
 test-long:
 	@tools/run-tests --long
+
+test-matrix:
+	@tools/test-matrix
 
 lint:
 	@tools/lint
