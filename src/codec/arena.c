@@ -201,6 +201,25 @@ booking_arena_failed(const BookingArena *arena)
 }
 
 /*
+ * Have an arena hand out less in all; what it has handed out stays.
+ */
+void
+booking_arena_restrict(BookingArena *arena, size_t limit)
+{
+	if (arena != NULL)
+		arena->limit = Min(arena->limit, Max(limit, arena->total));
+}
+
+/*
+ * Bytes that were handed out.
+ */
+size_t
+booking_arena_total(const BookingArena *arena)
+{
+	return arena == NULL ? 0 : arena->total;
+}
+
+/*
  * Add a block with room for size bytes.  A large one goes behind the newest,
  * whose room would be lost otherwise.
  */

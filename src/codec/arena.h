@@ -37,5 +37,7 @@ extern char *booking_arena_copy(BookingArena *arena, const char *data,
 								size_t len);
 extern char *booking_arena_copy_text(BookingArena *arena, const char *text);
 extern bool booking_arena_failed(const BookingArena *arena);
+extern void booking_arena_restrict(BookingArena *arena, size_t limit);
+extern size_t booking_arena_total(const BookingArena *arena);
 
 #endif							/* BOOKING_ARENA_H */

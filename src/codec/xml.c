@@ -4,9 +4,11 @@
  *	  XML from outside, as a stream of the elements that matter
  *
  * libxml2 reads from memory, in one go or as the pieces come, and calls back; no
- * tree is built.  A document type is refused where it begins, so there are no entities but the
- * five of XML itself, nothing is fetched, and nothing grows.  libxml2's own
- * limits on names, attributes and texts stay in force.
+ * tree is built.  In one go it fetches what it reads a little at a time, since it
+ * would copy a text that it is given whole.  A document type is refused where it
+ * begins, so there are no entities but the five of XML itself, nothing is fetched
+ * from elsewhere, and nothing grows.  libxml2's own limits on names, attributes and
+ * texts stay in force.
  *
  * No callback throws, and none keeps a pointer of libxml2.  Its error messages
  * go nowhere: they quote what came from outside.
@@ -79,6 +81,17 @@ struct BookingXmlStream
 	BookingBuffer text;			/* of the innermost element */
 };
 
+/* what of a whole document libxml2 has not fetched yet */
+typedef struct Source
+{
+	const char *data;
+	size_t		len;
+} Source;
+
+static xmlParserCtxtPtr open_document(const char *data, size_t len,
+									  Source *source, xmlSAXHandler *handler,
+									  Document *document);
+static int	fetch(void *arg, char *buffer, int size);
 static void set_handler(xmlSAXHandler *handler);
 static BookingXmlFault conclude(Document *document);
 static void on_begin(void *data, const xmlChar *name, const xmlChar *prefix,
@@ -110,6 +123,7 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 				 const BookingXmlReader *reader)
 {
 	Document	document;
+	Source		source = {data, len};
 	xmlSAXHandler handler;
 	xmlParserCtxtPtr context;
 	BookingArena *texts;
@@ -133,20 +147,55 @@ booking_xml_read(const char *data, size_t len, BookingArena *arena,
 	set_handler(&handler);
 
 	context = document.text.data == NULL ? NULL :
-		xmlCreateMemoryParserCtxt(data, (int) len);
+		open_document(data, len, &source, &handler, &document);
 	if (context == NULL)
 	{
 		booking_arena_free(texts);
 		return BOOKING_XML_TOO_LARGE;
 	}
 	document.context = context;
-	*context->sax = handler;
-	context->userData = &document;
 	(void) xmlCtxtUseOptions(context, XML_PARSE_NONET);
 	(void) xmlParseDocument(context);
 	fault = conclude(&document);
 	booking_arena_free(texts);
 	return fault;
+}
+
+/*
+ * Have libxml2 read a whole document: UTF-16, of which it does not say the same
+ * when it comes in pieces, from a copy.  NULL when memory is short.
+ */
+static xmlParserCtxtPtr
+open_document(const char *data, size_t len, Source *source,
+			  xmlSAXHandler *handler, Document *document)
+{
+	xmlParserCtxtPtr context;
+
+	if (!is_wide(data))
+		return xmlCreateIOParserCtxt(handler, document, fetch, NULL, source,
+									 XML_CHAR_ENCODING_NONE);
+	context = xmlCreateMemoryParserCtxt(data, (int) len);
+	if (context != NULL)
+	{
+		*context->sax = *handler;
+		context->userData = document;
+	}
+	return context;
+}
+
+/*
+ * xmlInputReadCallback: the next bytes of a document, none at its end.
+ */
+static int
+fetch(void *arg, char *buffer, int size)
+{
+	Source	   *source = arg;
+	int			count = (int) Min((size_t) size, source->len);
+
+	memcpy(buffer, source->data, count);
+	source->data += count;
+	source->len -= count;
+	return count;
 }
 
 /*

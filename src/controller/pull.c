@@ -12,7 +12,7 @@
  *			what it leaves out of ours is asked about (proof.c), then judged
  *
  * A listing is kept in memory until worked off, objects until their lot is stored;
- * one round at a time has a large lot.
+ * what is large of either has one round at a time (turn.c).
  *
  * IDENTIFICATION
  *	  booking/src/controller/pull.c
@@ -21,10 +21,8 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "lib/ilist.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 
 #include "compat.h"
 #include "controller/credential.h"
@@ -36,15 +34,13 @@
 #include "controller/proof.h"
 #include "controller/pull.h"
 #include "controller/signin.h"
+#include "controller/turn.h"
 #include "guc.h"
 #include "store/account.h"
 #include "sync/projection.h"
 
-/* calendars that are read at one time; a large listing takes 20 MB */
+/* calendars that are read at one time */
 #define PULL_LIMIT 4
-
-/* memory of a round: names and versions of all objects of a calendar */
-#define LISTING_LIMIT (48 * 1024 * 1024)
 
 /* memory of a lot: its answer in its stages */
 #define LOT_LIMIT (32 * 1024 * 1024)
@@ -134,7 +130,6 @@ static BookingHttpEngine *http_engine = NULL;
 static dlist_head runs;
 static int	nruns = 0;
 static bool contended = false;	/* something waits for a caller's lock */
-static PullRun *large = NULL;	/* the one that may have a large answer */
 
 /* what a lease works on */
 typedef struct LeaseWork
@@ -211,9 +206,9 @@ booking_pull_forget(void)
 void
 booking_pull_start(void)
 {
-	dlist_iter	iter;
+	dlist_mutable_iter iter;
 
-	dlist_foreach(iter, &runs)
+	dlist_foreach_modify(iter, &runs)
 	{
 		PullRun    *run = dlist_container(PullRun, node, iter.cur);
 
@@ -319,14 +314,13 @@ static void
 give_up(BookingCall *call, void *arg)
 {
 	BookingCursorLease *lease = booking_store_cursor_lease(*(int64 *) arg);
-	BookingPullResult result = {BOOKING_PULL_FAILED};
+	BookingPullResult result = {.kind = BOOKING_PULL_FAILED,
+	.retry_after = -1,.problem = "cannot_begin"};
 	BookingRound round;
 
 	if (lease == NULL)
 		return;
 	booking_round_begin(call, lease, &round);
-	result.retry_after = -1;
-	result.problem = "cannot_begin";
 	booking_round_fail(call, &round, &result);
 }
 
@@ -371,7 +365,7 @@ ask_listing(PullRun *run)
 {
 	free_lot(run);
 	booking_arena_free(run->listing);
-	run->listing = booking_arena_create(LISTING_LIMIT);
+	run->listing = booking_turn_listing(run);
 	run->pull.arena = run->listing;
 	run->provider->pull_list(&run->pull, &run->request);
 	send_request(run);
@@ -393,8 +387,9 @@ ask_lot(PullRun *run)
 }
 
 /*
- * An answer was larger than one of several may be: ask for fewer objects.  Where
- * that cannot be, send the same request when no other round has a large answer.
+ * An answer was larger than one of several may be: ask for fewer objects, or for the
+ * same when no other round has a large answer; for a large listing now, or in a
+ * round that is to come.
  */
 static void
 ask_again(PullRun *run)
@@ -405,11 +400,15 @@ ask_again(PullRun *run)
 		run->at.lot_size = run->nasked / 2;
 		ask_lot(run);
 	}
-	else if (large == NULL)
+	else if (!booking_arena_failed(run->pull.arena))
 	{
-		large = run;
-		send_request(run);
+		if (booking_turn_take(BOOKING_TURN_ANSWER, run))
+			send_request(run);
 	}
+	else if (booking_turn_relist(run, run->round.calendar_id))
+		ask_listing(run);
+	else
+		free_run(run);
 }
 
 /*
@@ -420,8 +419,7 @@ free_lot(PullRun *run)
 {
 	booking_arena_free(run->lot);
 	run->lot = NULL;
-	if (large == run)
-		large = NULL;
+	booking_turn_leave(BOOKING_TURN_ANSWER, run);
 }
 
 /*
@@ -434,8 +432,8 @@ send_request(PullRun *run)
 	booking_arena_free(run->answer);
 	run->answer = booking_arena_create(LOT_LIMIT);
 	booking_http_start(http_engine, &run->request, &run->auth,
-					   run == large ? booking_http_limits() :
-					   booking_http_limits_shared(),
+					   booking_turn_has(BOOKING_TURN_ANSWER, run) ?
+					   booking_http_limits() : booking_http_limits_shared(),
 					   run->answer, on_answer, run);
 }
 
@@ -480,14 +478,15 @@ on_answer(void *arg, const BookingHttpResponse *response)
 {
 	PullRun    *run = arg;
 
-	if (response->transport == BOOKING_TRANSPORT_TOO_LARGE && run != large &&
-		run->request.sink == NULL)
+	if (response->transport == BOOKING_TRANSPORT_TOO_LARGE &&
+		!booking_turn_has(BOOKING_TURN_ANSWER, run) && run->request.sink == NULL)
 		run->at.wait = PULL_AGAIN;
 	else if (run->provider->pull_next(&run->pull, response, &run->request))
 		send_request(run);
 	else
 	{
-		run->at.wait = PULL_WORK;
+		run->at.wait = run->pull.arena == run->listing &&
+			booking_turn_listed(run, run->listing) ? PULL_AGAIN : PULL_WORK;
 		run->at.listing = false;
 		booking_arena_free(run->answer);
 		run->answer = NULL;
@@ -738,19 +737,20 @@ free_run(PullRun *run)
 	booking_proof_end(&run->proof);
 	booking_arena_free(run->suspects.arena);
 	booking_arena_free(run->listing);
+	booking_turn_leave(BOOKING_TURN_LISTING, run);
 	free_lot(run);
 	booking_arena_free(run->answer);
 	booking_arena_free(run->arena);
 }
 
 /*
- * Calendars that are being read.
+ * Calendars that are being read, or wait for one that is.
  */
 static ArrayType *
 running_calendars(void)
 {
-	int64	   *ids = palloc_array(int64, nruns + 1);
-	int			count = 0;
+	int64	   *ids = palloc_array(int64, nruns + BOOKING_TURN_MISSED);
+	int			count = booking_turn_missed(ids);
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &runs)

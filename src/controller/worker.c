@@ -18,6 +18,10 @@
  */
 #include "postgres.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
@@ -68,6 +72,9 @@ PGDLLEXPORT void booking_worker_main(Datum arg);
 #define ERROR_LAST_MS 60000
 #define WEBHOOKS_AT_ONCE 50
 
+/* what is as large as that goes back to the system when it is freed */
+#define HEAP_LARGE (512 * 1024)
+
 typedef enum RoundResult
 {
 	ROUND_GONE,					/* no extension: leave */
@@ -78,6 +85,7 @@ typedef enum RoundResult
 } RoundResult;
 
 static void on_terminate(SIGNAL_ARGS);
+static void bound_heap(void);
 static bool become_worker(bool *present);
 static bool extension_present(void);
 static RoundResult work_round(bool recovered, bool careful);
@@ -120,6 +128,7 @@ booking_worker_main(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, on_terminate);
+	bound_heap();
 	BackgroundWorkerUnblockSignals();
 	if (booking_shared_worker_attach(database) != 0)
 		leave(BOOKING_END_LEFT);
@@ -137,6 +146,20 @@ booking_worker_main(Datum arg)
 	booking_signin_init(engine);
 	booking_errand_init(engine);
 	leave(run_loop(engine));
+}
+
+/*
+ * Have glibc give back what a large calendar took.  Left alone it takes the first
+ * large block that is freed for a sign that there will be more, and from then on
+ * has blocks of up to 32 MB in the heap, and twice as much of it unused at the end.
+ */
+static void
+bound_heap(void)
+{
+#ifdef __GLIBC__
+	(void) mallopt(M_MMAP_THRESHOLD, HEAP_LARGE);
+	(void) mallopt(M_TRIM_THRESHOLD, HEAP_LARGE * 2);
+#endif
 }
 
 /*

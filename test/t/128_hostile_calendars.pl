@@ -5,9 +5,9 @@
 # objects of every bad shape beside events that are good, listings that are none,
 # and calendars of a hundred thousand events (fewer in the reduced run).  The
 # worker stays one and the same, its memory, shared pages included, grows by less
-# than 64 MB above what it has idle, also for four such calendars at once, what is
-# bad is a row with a problem or as much of it as can be known, and everything else
-# is right.  No transaction stores so many rows that others wait for it, however
+# than 64 MB above what it has idle, also for four such calendars at once, whatever
+# of them is large, what is bad is a row with a problem or as much of it as can be
+# known, and everything else is right.  No transaction stores so many rows that others wait for it, however
 # many a lot of objects has.
 #
 # Proves the line about hostile calendars of the acceptance list of
@@ -32,6 +32,7 @@ my $large = size(10_000, 100_000);
 my $bound_kb = 64 * 1024;
 my $good = 40;
 my $dense = size(6, 100);
+my $gone = size(30_000, 120_000);
 
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $stub = Booking::CalendarStub->new('listing_stub', $folder);
@@ -85,6 +86,14 @@ sub member
 	return "<D:response><D:href>$href</D:href><D:propstat><D:prop><D:getetag>"
 	  . ($etag // '"1"')
 	  . '</D:getetag></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>';
+}
+
+# What is said of a member that is there no more.
+sub gone
+{
+	my ($href) = @_;
+
+	return "<D:response><D:href>$href</D:href><D:status>HTTP/1.1 404 Not Found</D:status></D:response>";
 }
 
 # Make a file of a calendar.
@@ -327,6 +336,8 @@ put('shapes', "$_.xml", response($_, @{ $responses{$_} }[ 0, 2 ])) foreach keys 
 put('shapes', "good$_.ics", object("good-$_")) foreach 1 .. $good;
 put($_, '_listing', $listings{$_}[0]) foreach keys %listings;
 put("large$_", 'a.ics', $shapes{ $_ % 2 ? 'large' : 'large_lines' }[0]) foreach 1 .. 3;
+put("gone$_", '_listing', listing(undef, join('', map { gone("/gone$_/" . 'x' x 150 . $_) } 1 .. $gone)))
+  foreach 1 .. 4;
 
 $session->query($_) foreach (
 	"SELECT booking_account_put('t', 'a', 'caldav', 'http://127.0.0.1:" . $stub->port . "/')",
@@ -442,6 +453,30 @@ survives("$large events, ten changed");
 
 is(sync(1_000_000)->{problem}, 'listing_too_large', 'a million are refused');
 survives('a million events');
+
+#
+# Listings at once, each as large as one may be: one at a time is
+#
+my @million = map { 1_000_000 + $_ } 1 .. 4;
+
+attach($_) foreach @million;
+wait_until(
+	'they are refused',
+	sub {
+		$session->query("SELECT count(*) FROM booking.cursor WHERE failures > 0 AND calendar_id IN"
+			  . " (SELECT calendar_id FROM booking.calendar WHERE calendar IN ('" . join("', '", @million) . "'))") == 4;
+	});
+survives('four of a million events at once');
+$session->query("SELECT booking_calendar_remove('t', '$_')") foreach 1_000_000, @million;
+attach("gone$_") foreach 1 .. 4;
+wait_until(
+	'they are read',
+	sub { $session->query("SELECT count(*) FROM booking.cursor WHERE watermark > 0 AND calendar_id IN"
+			  . " (SELECT calendar_id FROM booking.calendar WHERE calendar LIKE 'gone%')") == 4; });
+is($session->query("SELECT count(*) FROM booking.cursor k JOIN booking.calendar c USING (calendar_id)"
+		  . " WHERE c.calendar LIKE 'gone%' AND k.failures = 0 AND k.problem IS NULL"), 4,
+	'large listings wait for each other, and that is no failure');
+survives("four listings of $gone at once");
 
 #
 # All at once: they are in hand together, but for large answers

@@ -80,6 +80,16 @@ test_arena(void)
 	for (int i = 0; i < 1000; i++)
 		memset(booking_arena_alloc(arena, 5000), 2, 5000);
 	tap_is_text(small, "kept", "arena: blocks of all sizes lie apart");
+	tap_ok(booking_arena_total(NULL) == 0 &&
+		   booking_arena_total(arena) > 3 * 1024 * 1024 &&
+		   booking_arena_total(arena) < 10 * 1024 * 1024,
+		   "arena: what it has handed out is known");
+	booking_arena_restrict(arena, 9 * 1024 * 1024);
+	memset(booking_arena_alloc(arena, 1000), 3, 1000);
+	tap_ok(!booking_arena_failed(arena) &&
+		   booking_arena_alloc(arena, 2 * 1024 * 1024) == NULL,
+		   "arena: it can be told to hand out less");
+	booking_arena_restrict(NULL, 1);
 	booking_arena_free(arena);
 
 	booking_arena_free(NULL);
