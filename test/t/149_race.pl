@@ -209,6 +209,40 @@ sub late_create
 	return;
 }
 
+# The same, but it arrives between the look for the event and the reading of the
+# calendar, which therefore shows it while it is wanted; by what else that shows it
+# is wanted no more.  Nothing changes it again, so what was seen must be recalled.
+sub seen_create
+{
+	my $name = "$kind-seen";
+	my $held = sub {
+		my ($of) = @_;
+		return scalar $proxy->log(
+			sub { $_[0]{kind} eq $of && $_[0]{path} =~ /^\Q$path/ && ($_[0]{fault} // '') eq 'hold' && !$_[0]{passed} });
+	};
+
+	$proxy->break('create', $path, 'hold');
+	$session->query(
+		"SELECT booking_claim('t', 'p', '$name', '$kind', '[2030-03-02 10:00+00, 2030-03-02 10:30+00)')");
+	wait_until('the create is held', sub { $held->('create') });
+	$proxy->break('REPORT', $path, 'hold', 1000);
+	kill_worker();
+	wait_until(
+		'the calendar is to be read for it',
+		sub {
+			return Booking::Caldav::state($session, $name) =~ /checking/ && $held->('REPORT');
+		});
+	$proxy->release('create');
+	wait_until('the create has arrived', sub { !$held->('create') });
+	put("$name-other", object("$name-other", '20300302', 10));
+	$proxy->clear;
+	settle($node, $session);
+	like(Booking::Caldav::state($session, $name), qr/^needs_proposal /, "$kind: the time is taken by another event as well");
+	$session->query("CALL booking_sync_wait('t', '$kind')");
+	is(orphans($name), 1, "$kind: a create that came while its event was wanted is on record");
+	return;
+}
+
 # Open records of an event that is there without its booking.
 sub orphans
 {
@@ -228,6 +262,7 @@ foreach my $name (qw(radicale xandikos))
 	attach($session, $server, $proxy->url, $kind, $kind);
 	$session->query("SELECT booking_resource_put('t', '$kind', 1)");
 	late_create();
+	seen_create();
 	wave($_) foreach 0 .. $waves - 1;
 	note(join(', ', map { "$ends{$kind}{$_} $_" } sort keys %{ $ends{$kind} }));
 	cmp_ok($ends{$kind}{$_} // 0, '>', 0, "$kind: some are $_")

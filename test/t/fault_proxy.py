@@ -15,6 +15,7 @@ control port:
                    FAULTS; the rule holds for count requests, 1 if absent
     POST /clear    forget all rules, and let go of what is held
     POST /forget   forget all rules; what is held stays so
+    POST /release  let go of the requests of one kind that are held, a JSON text
     GET  /log      all requests that arrived, oldest first, as a JSON list
 
 Prints one line with its ports when it is ready: proxy, other, control.  The
@@ -36,6 +37,7 @@ rules = []
 log = []
 connections = 0
 epoch = 0  # counts what /clear lets go
+released = {}  # the same of /release, by kind
 ports = {}
 upstream_port = int(sys.argv[1])
 authorization = ""  # of the last request, for questions of our own
@@ -256,8 +258,8 @@ AFTER = {
     "bomb_after": lambda c, a: bomb(c),
 }
 
-# Held until /clear: before the server sees it, before its answer is passed, or
-# before another fault.
+# Held until /clear or /release: before the server sees it, before its answer is
+# passed, or before another fault.
 HOLD = ("hold", "hold_after", "held_reset", "held_rate_limited", "held_trashed")
 
 FAULTS = (*BEFORE, *AFTER, *HOLD)
@@ -287,10 +289,10 @@ def take_fault(request):
     return None
 
 
-def wait_for_clear():
+def wait_for_clear(kind):
     with lock:
-        begun = epoch
-        lock.wait_for(lambda: epoch != begun)
+        begun = (epoch, released.get(kind, 0))
+        lock.wait_for(lambda: (epoch, released.get(kind, 0)) != begun)
 
 
 def serve(conn):
@@ -319,7 +321,7 @@ def serve(conn):
             conn.answer(200)
             continue
         if fault in HOLD and fault != "hold_after":
-            wait_for_clear()
+            wait_for_clear(entry["kind"])
             fault = fault.removeprefix("held_")
         if fault in BEFORE:
             BEFORE[fault](conn)
@@ -330,7 +332,7 @@ def serve(conn):
         finally:
             entry["passed"] = True
         if fault == "hold_after":
-            wait_for_clear()
+            wait_for_clear(entry["kind"])
         AFTER.get(fault, deliver)(conn, answer)
         entry["answered"] = True
         if fault in AFTER and fault != "interim":
@@ -355,6 +357,12 @@ def control(conn):
             if target in ("/clear", "/forget"):
                 rules.clear()
                 epoch += target == "/clear"
+                lock.notify_all()
+                conn.answer(200)
+                continue
+            if target == "/release":
+                kind = json.loads(body)
+                released[kind] = released.get(kind, 0) + 1
                 lock.notify_all()
                 conn.answer(200)
                 continue

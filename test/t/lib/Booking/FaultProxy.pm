@@ -90,6 +90,14 @@ sub forget
 	return;
 }
 
+# Let go of the requests of a kind that are held; the rules stay.
+sub release
+{
+	my ($self, $kind) = @_;
+	$self->_control('POST', 'release', JSON::PP->new->allow_nonref->encode($kind));
+	return;
+}
+
 # Requests that arrived, oldest first; those for which the code is true.
 sub log
 {
