@@ -282,10 +282,10 @@ $small->stop;
 # Many databases with odd names, each with the extension
 #
 my $many = booking_node('many',
-	conf => worker_conf() . "max_worker_processes = 30\nbooking.poll_interval = '1h'\n");
+	conf => worker_conf() . "max_worker_processes = 80\nbooking.poll_interval = '1h'\n");
 my $crowd = session($many);
 my @served;
-foreach my $n (1 .. size(8, 20))
+foreach my $n (1 .. size(20, 64))
 {
 	my $name = qq{served $n "x" 'y'};
 
@@ -307,6 +307,19 @@ is( $crowd->query(
 	),
 	@served . "\x1f" . @served,
 	'each by its own');
+if (@served == 64)
+{
+	# these are all that there can be
+	$crowd->query('CREATE DATABASE one_more');
+	my $in = session($many, dbname => 'one_more');
+	$in->query('SET client_min_messages = error');
+	$in->query('CREATE EXTENSION booking CASCADE');
+	$stub->client($in, 'more', 'store');
+	wait_until('the next one is told so',
+		sub { worker_status($in) =~ /^absent: as many databases have a worker as can have one/ });
+	pass('the next one is told that there are no more');
+	push @served, $in;
+}
 $_->quit foreach @served, $crowd;
 is_quick('fast shutdown with all of them', 2, sub { $many->stop('fast') });
 $stub->stop;
