@@ -280,14 +280,15 @@ def occurrence(original, start, local, length, event):
     }
 
 
-def follow(ranges, instant):
+def follow(ranges, instant, clocks):
     """The occurrence at an instant as the latest of the changes for all that
-    follow has it: as much later on the clocks of its zone.  None without one."""
+    follow has it: what is as much later on the clocks of the series is as much
+    later on those of the change.  None without one."""
     behind = [change for change in ranges if change[0] <= instant]
     if not behind:
         return None
     original, at, length, change = max(behind, key=lambda one: one[0])
-    clock = [when.astimezone(at.zone).replace(tzinfo=None) for when in (instant, original)]
+    clock = [when.astimezone(clocks).replace(tzinfo=None) for when in (instant, original)]
     return occurrence(instant, at, clock[0] + (at.local - clock[1]), length, change)
 
 
@@ -319,7 +320,7 @@ def expand(master, changes, zone, until):
         if named.params.get("RANGE") == "THISANDFUTURE":
             ranges.append((original, at, changed, change))
     for instant, (at, local) in times.items():
-        known = follow(ranges, instant)
+        known = follow(ranges, instant, start.zone)
         if known is None:
             known = occurrence(instant, at, local, length, master) | {"zone": start.zone_name}
         found.append(known)
