@@ -9,10 +9,19 @@
 
 #include "postgres_fe.h"
 
+#include <time.h>
+
 #include "codec/utf8.h"
 
 /* enough for any input that libFuzzer makes, so that a refusal is rare */
 #define FUZZ_ARENA ((size_t) 32 * 1024 * 1024)
+
+/*
+ * Seconds of a processor's time that an input may take, several times what the
+ * worst one takes that is known.  libFuzzer's own limit goes by the clock, which
+ * on a machine that others load says nothing.
+ */
+#define FUZZ_SECONDS 30
 
 #define check(property) \
 	do { \
@@ -23,7 +32,23 @@
 		} \
 	} while (0)
 
+/* of the target */
+static int	test_input(const uint8 *data, size_t size);
+
 extern int	LLVMFuzzerTestOneInput(const uint8 *data, size_t size);
+
+/*
+ * What libFuzzer calls for each input.
+ */
+int
+LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+{
+	clock_t		begin = clock();
+	int			result = test_input(data, size);
+
+	check((clock() - begin) / CLOCKS_PER_SEC < FUZZ_SECONDS);
+	return result;
+}
 
 /*
  * Is a string, if there is one, valid UTF-8?

@@ -13,8 +13,8 @@
 
 static void ignore(void *context, const char *message,...) pg_attribute_printf(2, 3);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	BookingDavError error;

@@ -8,8 +8,8 @@
 
 #include "codec/dav.h"
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	BookingDavMultistatus result;

@@ -115,8 +115,8 @@ check_same(const Reading *one, const Reading *other)
 		check(one->count == other->count && one->digest == other->digest);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	const char *body = (const char *) data + 2;
 	Reading		at_once;

@@ -21,8 +21,8 @@ static void check_occurrence(const BookingOccurrence *occurrence, int64 from, in
 static void check_detail(const BookingEventDetail *detail);
 static void check_within(const BookingExpansion *narrow, const BookingExpansion *wide);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	int64		middle = FROM + (TO - FROM) / 2;

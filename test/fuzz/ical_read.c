@@ -12,8 +12,8 @@
 static void check_event(const BookingEvent *event);
 static void check_again(BookingEvent *event, BookingArena *arena);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	BookingEvent event;

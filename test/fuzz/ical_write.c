@@ -20,8 +20,8 @@ static void make_event(const uint8 *data, size_t size, BookingArena *arena,
 					   BookingEvent *event);
 static void check_lines(const BookingEvent *event, const char *data, size_t len);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	BookingEvent event = {0};

@@ -15,8 +15,8 @@ static void check_occurrence(const BookingOccurrence *occurrence,
 							 const BookingExpandRequest *request);
 static void check_event(const char *data, size_t size, BookingArena *arena);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	BookingExpandRequest request = {21000 * DAY, 22500 * DAY, "Europe/Berlin", 100};

@@ -11,8 +11,8 @@
 
 static void check_value(const BookingJson *value, int depth);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);
 	const BookingJson *value;

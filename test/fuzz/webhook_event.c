@@ -11,8 +11,8 @@
 
 static void check_event(const BookingWebhookEvent *event);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	const char *text = (const char *) data;
 	BookingArena *arena = booking_arena_create(FUZZ_ARENA);

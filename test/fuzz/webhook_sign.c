@@ -8,8 +8,8 @@
 
 #include "codec/webhook_signature.h"
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	BookingSignature signature;
 	BookingSignatureFault fault;

@@ -20,26 +20,29 @@ bool
 booking_zoneinfo_offset(const char *name, int64 instant, int *offset)
 {
 	static char current[300];
-	char		path[300];
 	time_t		time = instant;
 	struct tm	tm;
 
-	snprintf(path, sizeof(path), ":" FOLDER "%s", name);
-	if (strcmp(path, current) != 0)
+	/* this is asked a million times of one zone */
+	if (current[0] == '\0' || strcmp(name, current) != 0)
 	{
+		char		path[sizeof(current) + sizeof(":" FOLDER)];
 		char		magic[4];
-		FILE	   *file = fopen(path + 1, "rb");
-		bool		is_zone = file != NULL &&
+		FILE	   *file;
+		bool		is_zone;
+
+		snprintf(path, sizeof(path), ":" FOLDER "%s", name);
+		file = strlen(name) < sizeof(current) ? fopen(path + 1, "rb") : NULL;
+		is_zone = file != NULL &&
 			fread(magic, sizeof(magic), 1, file) == 1 &&
 			memcmp(magic, "TZif", sizeof(magic)) == 0;
-
 		if (file != NULL)
 			fclose(file);
 		if (!is_zone)
 			return false;
 		setenv("TZ", path, 1);
 		tzset();
-		strlcpy(current, path, sizeof(current));
+		strlcpy(current, name, sizeof(current));
 	}
 	if (localtime_r(&time, &tm) == NULL)
 		return false;
