@@ -36,6 +36,9 @@
 /* attendees that are kept of an object, in all its rows together */
 #define MAX_ATTENDEES 200000
 
+/* milliseconds of a transaction in which no further object is begun */
+#define BATCH_MS 500
+
 /* bytes of rows that are made before they are stored */
 #define BATCH_BYTES (2 * 1024 * 1024)
 
@@ -174,7 +177,8 @@ note_seen(const BookingRound *round, text **objects, int count,
 /*
  * Store objects that were fetched, from the first on.  Adds to nrows how many rows
  * they have, and stops behind the object with which there are enough for one
- * transaction.  Returns how many objects were stored, at least one.
+ * transaction, or which took its time: an object of a few bytes may take a second
+ * and have no row.  Returns how many objects were stored, at least one.
  */
 int
 booking_projection_apply(BookingCall *call, const BookingRound *round,
@@ -183,6 +187,7 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 	Builder		builder = {round, items};
 	ArrayType  *gone = objects_of(items, count, true);
 	ArrayType  *stored;
+	TimestampTz begin = GetCurrentTimestamp();
 	int			done = 0;
 
 	/* what is gone may be an event of ours, which is judged */
@@ -204,7 +209,8 @@ booking_projection_apply(BookingCall *call, const BookingRound *round,
 		builder.item = &items[done++];
 		if (!builder.item->removed)
 			add_item(&builder);
-	} while (done < count && *nrows < BOOKING_PROJECTION_ROWS);
+	} while (done < count && *nrows < BOOKING_PROJECTION_ROWS &&
+			 !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), BATCH_MS));
 	flush(&builder);
 	MemoryContextSwitchTo(builder.caller);
 	MemoryContextDelete(builder.scratch);
