@@ -363,9 +363,13 @@ make_run(const BookingCursorLease *lease)
 static void
 ask_listing(PullRun *run)
 {
+	BookingArena *last = run->listing;
+
 	free_lot(run);
-	booking_arena_free(run->listing);
 	run->listing = booking_turn_listing(run);
+	if (run->at.page != NULL)
+		run->job.page = booking_arena_copy_text(run->listing, run->at.page);
+	booking_arena_free(last);
 	run->pull.arena = run->listing;
 	run->provider->pull_list(&run->pull, &run->request);
 	send_request(run);
@@ -599,16 +603,14 @@ listed_more(BookingCall *call, PullRun *run)
 
 	run->at.nwanted = run->at.nfetched = 0;
 	run->at.listing = false;
-	if (chunk == NULL && run->at.page == NULL)
-	{
-		finish(call, run);
-		return;
-	}
 	if (chunk == NULL)
 	{
-		booking_round_page(&run->round, run->at.page);
-		run->job.page = booking_arena_copy_text(run->arena, run->at.page);
-		run->at.wait = PULL_START;
+		if (run->at.page == NULL)
+			finish(call, run);
+		else if (booking_round_page(&run->round, run->at.page, &run->pull.result))
+			run->at.wait = PULL_START;
+		else
+			failed(call, run);
 		return;
 	}
 	run->at.nwanted = booking_projection_list(&run->round, chunk, run->wanted);
@@ -632,12 +634,11 @@ listed_more(BookingCall *call, PullRun *run)
 static void
 finish(BookingCall *call, PullRun *run)
 {
-	text	   *tenant = cstring_to_text(run->tenant);
-	text	   *account = cstring_to_text(run->account);
 	BookingRoundStep step;
 
 	booking_outage_over(run->account_key);
-	booking_signin_accept(tenant, account, &run->auth);
+	booking_signin_accept(cstring_to_text(run->tenant),
+						  cstring_to_text(run->account), &run->auth);
 	if (run->proof.retry_after > 0)
 		booking_outage_block(call, run->account_key, run->proof.retry_after,
 							 run->suspects.stopped);
@@ -683,9 +684,9 @@ failed(BookingCall *call, PullRun *run)
 	BookingPullResult *result = &run->pull.result;
 	text	   *tenant = cstring_to_text(run->tenant);
 	text	   *account = cstring_to_text(run->account);
-	text	   *problem = cstring_to_text(result->problem != NULL ?
-										  result->problem : "failed");
 
+	if (result->problem == NULL)
+		result->problem = "failed";
 	/* a token that was refused is got anew, once; then it is the credential */
 	if (result->kind == BOOKING_PULL_AUTH &&
 		booking_signin_renew(tenant, account, &run->auth))
@@ -695,7 +696,8 @@ failed(BookingCall *call, PullRun *run)
 	}
 	booking_round_fail(call, &run->round, result);
 	if (result->kind == BOOKING_PULL_AUTH)
-		booking_store_account_park(tenant, account, problem, call->now);
+		booking_store_account_park(tenant, account,
+								   cstring_to_text(result->problem), call->now);
 	else
 		booking_outage_unread(call, run->account_key, run->round.calendar_id, result);
 	run->at.over = true;
@@ -791,9 +793,8 @@ rounds_of_account(const char *account_key)
 
 	dlist_foreach(iter, &runs)
 	{
-		if (strcmp(dlist_container(PullRun, node, iter.cur)->account_key,
-				   account_key) == 0)
-			count++;
+		count += strcmp(dlist_container(PullRun, node, iter.cur)->account_key,
+						account_key) == 0;
 	}
 	return count;
 }

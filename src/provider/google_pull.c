@@ -78,6 +78,7 @@ typedef struct Page
 static const char *find_events(BookingPull *pull);
 static const char *known_token(const char *token);
 static bool listed(BookingPull *pull, const BookingHttpResponse *response);
+static bool has_items(const BookingJson *json);
 static bool not_listed(BookingPull *pull, const BookingHttpResponse *response);
 static bool take_page(BookingPull *pull, const BookingJson *json, Page *page);
 static void note_series(Page *page, const BookingJson *items);
@@ -242,7 +243,7 @@ listed(BookingPull *pull, const BookingHttpResponse *response)
 		return not_listed(pull, response);
 	if (booking_json_read(response->body, response->body_len, pull->arena,
 						  &json) != BOOKING_JSON_OK ||
-		json->kind != BOOKING_JSON_OBJECT)
+		json->kind != BOOKING_JSON_OBJECT || !has_items(json))
 		return booking_google_pull_fail(pull, response, "answer_unreadable");
 	next = booking_json_text(json, "nextPageToken");
 	token = booking_json_text(json, "nextSyncToken");
@@ -268,6 +269,18 @@ listed(BookingPull *pull, const BookingHttpResponse *response)
 	if (booking_arena_failed(pull->arena))
 		return booking_google_pull_fail(pull, response, "listing_too_large");
 	return false;
+}
+
+/*
+ * Has a page a list of items, or at least nothing else by that name?  Part of a
+ * response may be left out where it is empty.
+ */
+static bool
+has_items(const BookingJson *json)
+{
+	const BookingJson *items = booking_json_member(json, "items");
+
+	return items == NULL || items->kind == BOOKING_JSON_ARRAY;
 }
 
 /*

@@ -42,7 +42,7 @@
 #define TOKEN_KIND "view1:"
 
 /* longer ones are no link of Graph, and servers refuse them */
-#define MAX_LINK 8000
+#define MAX_LINK (BOOKING_PULL_PAGE - 1)
 
 /* events of a page */
 #define PAGE_SIZE 100

@@ -152,6 +152,9 @@ typedef enum BookingPullKind
 	BOOKING_PULL_FAILED			/* later again, as it was */
 } BookingPullKind;
 
+/* bytes of a page's name, with its end; longer ones make a listing fail */
+#define BOOKING_PULL_PAGE 8001
+
 typedef struct BookingPullResult
 {
 	BookingPullKind kind;

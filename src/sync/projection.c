@@ -103,7 +103,7 @@ static text *object_text(const char *string);
  * in their version, or are in doubt and known, in wanted, which has room for all.
  */
 int
-booking_projection_list(const BookingRound *round,
+booking_projection_list(BookingRound *round,
 						const BookingPullChunk *listed,
 						const BookingPullItem **wanted)
 {
@@ -117,6 +117,7 @@ booking_projection_list(const BookingRound *round,
 	int			count = 0;
 	int			unknown;
 
+	round->nlisted += listed->nitems;
 	for (int i = 0; i < listed->nitems; i++)
 	{
 		const BookingPullItem *item = &listed->items[i];

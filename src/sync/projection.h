@@ -17,7 +17,7 @@
 /* rows that are enough for one transaction */
 #define BOOKING_PROJECTION_ROWS 20000
 
-extern int	booking_projection_list(const BookingRound *round,
+extern int	booking_projection_list(BookingRound *round,
 									const BookingPullChunk *listed,
 									const BookingPullItem **wanted);
 extern int	booking_projection_apply(BookingCall *call,

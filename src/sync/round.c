@@ -20,6 +20,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "common/pg_prng.h"
 
 #include "guc.h"
@@ -35,6 +36,10 @@
 /* where no time is set, the next round is due when it may be again */
 #define UNSET_INTERVAL_SECS 300
 
+/* objects that a listing may bring, and pages besides that bring nothing */
+#define MAX_LISTED 1000000
+#define SPARE_PAGES 1000
+
 static const char *full_pass_reason(const BookingCursor *cursor,
 									TimestampTz now);
 static void move_window(BookingCursor *cursor, TimestampTz now);
@@ -42,6 +47,7 @@ static void disbelieve(const BookingRound *round, TimestampTz now);
 static TimestampTz after_failure(const BookingRound *round,
 								 const BookingPullResult *result,
 								 TimestampTz now);
+static bool is_endless(BookingRound *round, const char *page);
 static double jitter(double part);
 
 /*
@@ -135,13 +141,47 @@ booking_round_enter(const BookingRound *round)
 }
 
 /*
- * All that the listing brought so far is applied; it goes on at a page.
+ * All that the listing brought so far is applied; it goes on at a page.  False, and
+ * how the round fails, if it would go on for ever.
  */
-void
-booking_round_page(BookingRound *round, const char *page)
+bool
+booking_round_page(BookingRound *round, const char *page,
+				   BookingPullResult *failure)
 {
+	if (is_endless(round, page))
+	{
+		/* where it stands is of no use: all is listed again, from the start */
+		memset(failure, 0, sizeof(*failure));
+		failure->kind = BOOKING_PULL_EXPIRED;
+		failure->retry_after = -1;
+		failure->problem = "listing_endless";
+		return false;
+	}
 	booking_store_cursor_page(round->calendar_id, page);
 	round->from_page = true;
+	return true;
+}
+
+/*
+ * Does a listing never end?  Its pages may lead back to one another: every page is
+ * compared with one that was read before, which becomes another one whenever the
+ * number of pages has doubled, so that it is in the circle some time (Brent's
+ * method).  Or there are ever new ones, with ever the same on them or nothing.
+ */
+static bool
+is_endless(BookingRound *round, const char *page)
+{
+	uint64		mark = hash_bytes_extended((const unsigned char *) page,
+										   strlen(page), 0);
+
+	round->npages++;
+	if ((round->npages > 1 && mark == round->page_mark) ||
+		round->npages > SPARE_PAGES + round->nlisted ||
+		round->nlisted > MAX_LISTED)
+		return true;
+	if ((round->npages & (round->npages - 1)) == 0)
+		round->page_mark = mark;
+	return false;
 }
 
 /*

@@ -69,6 +69,9 @@ typedef struct BookingRound
 	bool		whole;			/* so does the provider, whatever was asked */
 	bool		from_page;		/* goes on at a page */
 	bool		has_token;		/* asks for what changed since a token */
+	int64		npages;			/* that this worker has read */
+	int64		nlisted;		/* objects on them */
+	uint64		page_mark;		/* stands for one of them, see is_endless() */
 	int32		failures;
 	TimestampTz from;			/* window */
 	TimestampTz until;
@@ -85,7 +88,8 @@ typedef struct BookingRound
 extern void booking_round_begin(BookingCall *call, BookingCursorLease *lease,
 								BookingRound *round);
 extern bool booking_round_enter(const BookingRound *round);
-extern void booking_round_page(BookingRound *round, const char *page);
+extern bool booking_round_page(BookingRound *round, const char *page,
+							   BookingPullResult *failure);
 extern BookingRoundStep booking_round_finish(BookingCall *call,
 											 BookingRound *round,
 											 const char *token);
