@@ -47,8 +47,12 @@ static void check_word(Jsonb *settings, const char *key,
 static void check_size(Jsonb *value, const char *name);
 static char *check_credential(Jsonb *credential,
 							  const BookingCredentialType **type);
+static void check_members(const BookingCredentialType *type,
+						  const Jsonb *credential);
 static void check_file(const BookingCall *call,
 					   const BookingCredentialType *type, const char *file);
+static void check_app(const BookingCall *call, const BookingCredentialType *type,
+					  Jsonb *credential, const char *provider);
 static void check_token_url(const Jsonb *credential, const char *provider);
 static bool same_server(const text *base_url, const text *present_url);
 static void forget_credential(text *tenant, text *account, TimestampTz now);
@@ -201,6 +205,8 @@ booking_credential_put(PG_FUNCTION_ARGS)
 	demand_account(tenant, account, &provider);
 	if (file != NULL)
 		check_file(&call, type, file);
+	else if (booking_credential_app(type, credential) != NULL)
+		check_app(&call, type, credential, text_to_cstring(provider));
 	else
 		check_token_url(credential, text_to_cstring(provider));
 	plain = JsonbToCString(NULL, &credential->root, VARSIZE(credential));
@@ -466,14 +472,12 @@ check_size(Jsonb *value, const char *name)
 
 /*
  * A credential has a type and what the type needs, or the name of a file that
- * has it; returns that name, or NULL.  Its values are not repeated in any
- * message.
+ * has it; returns that name, or NULL.  What an app has to add is not known here.
+ * Its values are not repeated in any message.
  */
 static char *
 check_credential(Jsonb *credential, const BookingCredentialType **type)
 {
-	const char *lack;
-
 	check_size(credential, "credential");
 	if (!JB_ROOT_IS_OBJECT(credential) ||
 		!booking_credential_has(credential, "type"))
@@ -490,14 +494,25 @@ check_credential(Jsonb *credential, const BookingCredentialType **type)
 	if (JsonContainerSize(&credential->root) == 2 &&
 		booking_credential_has(credential, "file"))
 		return booking_credential_string(credential, "file");
-	lack = booking_credential_lack(*type, credential);
+	if (booking_credential_app(*type, credential) == NULL)
+		check_members(*type, credential);
+	return NULL;
+}
+
+/*
+ * A credential has what its type needs.
+ */
+static void
+check_members(const BookingCredentialType *type, const Jsonb *credential)
+{
+	const char *lack = booking_credential_lack(type, credential);
+
 	if (lack != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" lacks a valid \"%s\"", "credential", lack),
 				 errhint("%s Or give a type and a \"file\" alone.",
 						 booking_credential_hint(lack))));
-	return NULL;
 }
 
 /*
@@ -533,6 +548,26 @@ check_file(const BookingCall *call, const BookingCredentialType *type,
 	booking_access_demand_owner(call);
 	content = booking_credential_read_file(type, file);
 	explicit_bzero(VARDATA(content), VARSIZE(content) - VARHDRSZ);
+}
+
+/*
+ * The same of a credential that names the file of an app: with what is there now
+ * it must be of use.
+ */
+static void
+check_app(const BookingCall *call, const BookingCredentialType *type,
+		  Jsonb *credential, const char *provider)
+{
+	Jsonb	   *copy = palloc(VARSIZE(credential));
+	Jsonb	   *joined;
+
+	booking_access_demand_owner(call);
+	memcpy(copy, credential, VARSIZE(credential));
+	joined = booking_credential_join_app(copy,
+										 booking_credential_app(type, credential));
+	check_members(type, joined);
+	check_token_url(joined, provider);
+	explicit_bzero(VARDATA(joined), VARSIZE(joined) - VARHDRSZ);
 }
 
 /*

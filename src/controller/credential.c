@@ -35,6 +35,11 @@ static const BookingCredentialType types[] = {
 	{"subject", "token_url", "scope"}}
 };
 
+/* what the file of an app has, which types with a client may name */
+static const BookingCredentialType app_type = {
+	"app", {"client_id", "client_secret"}, {"token_url", "scope"}
+};
+
 /*
  * The type of a credential, NULL if it has none that is known.
  */
@@ -136,6 +141,35 @@ is_valid_member(const Jsonb *credential, const char *key)
 }
 
 /*
+ * The file of the app whose client a credential uses; NULL if it names none.
+ */
+char *
+booking_credential_app(const BookingCredentialType *type,
+					   const Jsonb *credential)
+{
+	return strcmp(type->members[0], "client_id") != 0 ? NULL :
+		booking_credential_string(credential, "app");
+}
+
+/*
+ * A credential with what the file of its app has, which is kept in one place for
+ * all accounts that use it: what the file says counts.  The caller wipes it; the
+ * credential that is given is wiped here.
+ */
+Jsonb *
+booking_credential_join_app(Jsonb *credential, const char *app)
+{
+	Jsonb	   *client = booking_credential_read_file(&app_type, app);
+	Jsonb	   *joined = DatumGetJsonbP(DirectFunctionCall2(jsonb_concat,
+															JsonbPGetDatum(credential),
+															JsonbPGetDatum(client)));
+
+	explicit_bzero(VARDATA(client), VARSIZE(client) - VARHDRSZ);
+	explicit_bzero(VARDATA(credential), VARSIZE(credential) - VARHDRSZ);
+	return joined;
+}
+
+/*
  * A string member, whatever is in it; NULL if there is none.
  */
 static char *
@@ -187,9 +221,9 @@ booking_credential_is_url(const char *url)
 /*
  * Open a stored credential into an arena: what a request signs in with, or what
  * a token is asked for with.  What it does not have stays NULL.  False if it was
- * sealed with another key.  One that names a file is read from there each time,
- * so that what is changed there counts from the next request on; that there is
- * none is an error.
+ * sealed with another key.  One that names a file, or that of an app, is read from
+ * there each time, so that what is changed there counts from the next request on;
+ * that there is none is an error.
  */
 bool
 booking_credential_open(const bytea *secret, bool sealed, const char *context,
@@ -200,6 +234,7 @@ booking_credential_open(const bytea *secret, bool sealed, const char *context,
 	Jsonb	   *credential;
 	const BookingCredentialType *type;
 	char	   *file;
+	char	   *app;
 
 	memset(auth, 0, sizeof(*auth));
 	memset(signin, 0, sizeof(*signin));
@@ -210,6 +245,9 @@ booking_credential_open(const bytea *secret, bool sealed, const char *context,
 	file = booking_credential_string(credential, "file");
 	if (file != NULL && type != NULL)
 		credential = booking_credential_read_file(type, file);
+	else if (type != NULL &&
+			 (app = booking_credential_app(type, credential)) != NULL)
+		credential = booking_credential_join_app(credential, app);
 	auth->username = copy_member(credential, "username", arena);
 	auth->password = copy_member(credential, "password", arena);
 	auth->bearer = copy_member(credential, "token", arena);

@@ -38,6 +38,9 @@ extern const char *booking_credential_lack(const BookingCredentialType *type,
 										   const Jsonb *credential);
 extern const char *booking_credential_hint(const char *key);
 extern bool booking_credential_is_url(const char *url);
+extern char *booking_credential_app(const BookingCredentialType *type,
+									const Jsonb *credential);
+extern Jsonb *booking_credential_join_app(Jsonb *credential, const char *app);
 extern bool booking_credential_open(const bytea *secret, bool sealed,
 									const char *context, BookingArena *arena,
 									BookingHttpAuth *auth,

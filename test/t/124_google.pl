@@ -463,6 +463,59 @@ foreach my $round (1 .. 2)
 		'created confirmed create confirmed', "the refresh token of the file, $round");
 }
 
+# the client of an app in one place, for all accounts that use it
+put_file(
+	"$folder/app.json",
+	client_id => 'client',
+	client_secret => 'SECRET-CLIENT',
+	token_url => "${url}token");
+$google->set(refresh => [ 'refresh-app', 'refresh-other' ]);
+credential(type => 'refresh_token', app => 'app.json', refresh_token => 'refresh-app');
+$session->query("SELECT booking_account_put('t', 'h', 'google', '$url')");
+$session->query(
+	q|SELECT booking_credential_put('t', 'h', '{"type": "refresh_token", "app": "app.json", "refresh_token": "refresh-other"}')|
+);
+claim('app-1', hour(10, 12));
+settle($node, $session);
+is(wait_state($session, 'app-1', 'created confirmed create confirmed'),
+	'created confirmed create confirmed', 'a consent to an app whose secret is in a file');
+unlike($session->query("CALL booking_account_check('t', 'h')"), qr/"ok": false/, 'and another one to the same app');
+put_file("$folder/app.json", client_id => 'client', client_secret => 'SECRET-OLD', token_url => "${url}token");
+$google->set(expire_access => JSON::PP::true);
+claim('app-2', hour(11, 12));
+wait_until('the account is parked',
+	sub { $session->query("SELECT parked FROM booking.account WHERE account = 'g'") eq 't' });
+is( $session->query("SELECT problem FROM booking.account WHERE account = 'g'"),
+	'sign-in: invalid_client', 'a secret that is wrong there is wrong for all');
+put_file("$folder/app.json", client_id => 'client', client_secret => 'SECRET-CLIENT', token_url => "${url}token");
+credential(type => 'refresh_token', app => 'app.json', refresh_token => 'refresh-app');
+settle($node, $session);
+is(wait_state($session, 'app-2', 'created confirmed create confirmed'),
+	'created confirmed create confirmed', 'and right for all when it is changed');
+my %wrong = (
+	'58P01' => { app => 'missing.json' },
+	'42501' => { app => '/etc/hostname' },
+	'22023' => { app => 'app.json', refresh_token => '' });
+foreach my $sqlstate (sort keys %wrong)
+{
+	my $json = encode_json({ type => 'refresh_token', refresh_token => 'x', %{ $wrong{$sqlstate} } });
+
+	fails_with($session, "SELECT booking_credential_put('t', 'g', '$json')", $sqlstate, "refused: $json");
+}
+put_file("$folder/half.json", client_id => 'client');
+my $told = fails_with($session,
+	q|SELECT booking_credential_put('t', 'g', '{"type": "refresh_token", "app": "half.json", "refresh_token": "x"}')|,
+	'22023', 'an app without a secret');
+like($told->{text}, qr/lacks a valid "client_secret"/, 'says so');
+$session->query('CREATE ROLE nobody LOGIN');
+$session->query("SELECT booking_bind_role('nobody', 't')");
+my $nobody = session($node, user => 'nobody');
+fails_with($nobody,
+	q|SELECT booking_credential_put('t', 'g', '{"type": "refresh_token", "app": "app.json", "refresh_token": "x"}')|,
+	'42501', 'only who may read the file may name it');
+$nobody->quit;
+$session->query("SELECT booking_account_remove('t', 'h')");
+
 # client credentials
 credential(
 	type => 'client_credentials',
