@@ -195,7 +195,7 @@ next(BookingTask *task, const BookingHttpResponse *response,
 	bool		more = judge(task, response, request);
 
 	if (!more)
-		booking_google_tell_conference(task);
+		booking_rest_tell_conference(task);
 	return more;
 }
 

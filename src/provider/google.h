@@ -52,8 +52,6 @@ typedef struct BookingGoogleState
 	BookingEvent previous;
 	bool		has_wanted;
 	bool		has_previous;
-	const char *link;			/* of the conference, NULL: not known */
-	bool		no_conference;	/* it could not be made */
 	BookingRestFound found;		/* by a lookup, if doubles are looked for */
 	bool		doubles;		/* the search only looks for others */
 	int			nothers;		/* events with our marker and another id */
@@ -127,9 +125,6 @@ extern bool booking_google_looked(BookingTask *task,
 								  const BookingHttpResponse *response);
 
 /* google_conference.c */
-extern void booking_google_note_conference(BookingTask *task,
-										 const BookingGoogleEvent *event);
-extern void booking_google_tell_conference(BookingTask *task);
 extern bool booking_google_conference_got(BookingTask *task,
 										const BookingHttpResponse *response);
 

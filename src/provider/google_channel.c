@@ -27,8 +27,9 @@ static const char *channel_url(const BookingChannelJob *job,
 							   BookingArena *arena, const char *base);
 static char *write_body(const BookingChannelJob *job, BookingArena *arena,
 						size_t *len);
-static void opened(BookingChannelTask *task,
-				   const BookingHttpResponse *response);
+static bool refuses(BookingArena *arena, const BookingHttpResponse *response,
+					const char **problem);
+static bool read_channel(BookingChannelTask *task, const BookingJson *json);
 
 /*
  * Build the request; without one the kind is set.
@@ -120,57 +121,34 @@ void
 booking_google_channel_judge(BookingChannelTask *task,
 							 const BookingHttpResponse *response)
 {
-	bool		close = task->job->wish == BOOKING_CHANNEL_CLOSE;
-	const char *problem;
+	booking_rest_channel_judge(task, response, refuses, read_channel);
+}
 
-	if (booking_rest_answered(response, 401))
-		booking_report_channel_end(task, BOOKING_CHANNEL_AUTH, NULL, response);
-	else if (response->transport == BOOKING_TRANSPORT_COMPLETE &&
-			 response->status >= 200 && response->status < 300)
-	{
-		if (close)
-			booking_report_channel_end(task, BOOKING_CHANNEL_GONE, NULL, response);
-		else
-			opened(task, response);
-	}
-	else if (booking_rest_answered(response, 404) ||
-			 booking_rest_answered(response, 410))
-		booking_report_channel_end(task, close ? BOOKING_CHANNEL_GONE :
-								   BOOKING_CHANNEL_LATER, NULL, response);
-	else if (booking_rest_answered(response, 400) ||
-			 (booking_rest_answered(response, 403) &&
-			  booking_google_refusal(task->arena, response,
-									 &problem) == BOOKING_GOOGLE_REFUSED))
-	{
-		(void) booking_google_refusal(task->arena, response, &problem);
-		booking_report_channel_end(task, BOOKING_CHANNEL_REFUSED, problem, response);
-	}
-	else
-		booking_report_channel_end(task, BOOKING_CHANNEL_LATER, NULL, response);
+/*
+ * Is it refused for good?  A 403 may be about limits, by its reason.
+ */
+static bool
+refuses(BookingArena *arena, const BookingHttpResponse *response,
+		const char **problem)
+{
+	BookingGoogleRefusal refusal = booking_google_refusal(arena, response, problem);
+
+	return booking_rest_answered(response, 400) ||
+		refusal == BOOKING_GOOGLE_REFUSED;
 }
 
 /*
  * A channel was opened: its answer says until when, and what it is stopped by.
  */
-static void
-opened(BookingChannelTask *task, const BookingHttpResponse *response)
+static bool
+read_channel(BookingChannelTask *task, const BookingJson *json)
 {
-	const BookingJson *json;
-	const char *id;
-	const char *ends;
+	const char *id = booking_json_text(json, "id");
+	const char *ends = booking_json_text(json, "expiration");
 
-	if (booking_json_read(response->body, response->body_len, task->arena,
-						  &json) != BOOKING_JSON_OK ||
-		(id = booking_json_text(json, "id")) == NULL ||
-		strcmp(id, task->job->channel) != 0 ||
-		(task->remote = booking_json_text(json, "resourceId")) == NULL)
-	{
-		booking_report_channel_end(task, BOOKING_CHANNEL_LATER,
-								   "answer_unreadable", response);
-		return;
-	}
-	ends = booking_json_text(json, "expiration");
+	task->remote = booking_json_text(json, "resourceId");
 	task->until = ends == NULL ? 0 :
 		(int64) Min(Max(strtoll(ends, NULL, 10), 0), PG_INT64_MAX / 1000) * 1000;
-	booking_report_channel_end(task, BOOKING_CHANNEL_MADE, NULL, response);
+	return id != NULL && strcmp(id, task->job->channel) == 0 &&
+		task->remote != NULL;
 }

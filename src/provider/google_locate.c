@@ -78,7 +78,8 @@ booking_google_got(BookingTask *task, const BookingHttpResponse *response,
 		return deleted(task, &found);
 	if (!event.has_time)
 		return booking_rest_fail(task, response, "event_unreadable");
-	booking_google_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, event.conference ==
+								 BOOKING_GOOGLE_CONFERENCE_FAILED);
 	return decide(task, &event, json, &found, request);
 }
 

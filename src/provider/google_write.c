@@ -116,7 +116,8 @@ stored(BookingTask *task, const BookingHttpResponse *response,
 	found.href = event.id;
 	found.etag = booking_rest_etag(event.etag);
 	(void) booking_rest_settle(task, BOOKING_OUTCOME_DONE, NULL, &found);
-	booking_google_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, event.conference ==
+								 BOOKING_GOOGLE_CONFERENCE_FAILED);
 	if (!state->wanted.conference ||
 		event.conference == BOOKING_GOOGLE_CONFERENCE_MADE)
 		return false;
@@ -154,7 +155,8 @@ booking_google_polled(BookingTask *task, const BookingHttpResponse *response)
 		!booking_match_material(&state->wanted, &event.event))
 		return booking_rest_finish(task, outcome);
 	outcome->etag = booking_rest_etag(event.etag);
-	booking_google_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, event.conference ==
+								 BOOKING_GOOGLE_CONFERENCE_FAILED);
 	if (event.conference == BOOKING_GOOGLE_CONFERENCE_MADE)
 		outcome->problem = outcome->message = NULL;
 	else if (event.conference == BOOKING_GOOGLE_CONFERENCE_FAILED)

@@ -184,7 +184,7 @@ next(BookingTask *task, const BookingHttpResponse *response,
 	bool		more = judge(task, response, request);
 
 	if (!more)
-		booking_graph_tell_conference(task);
+		booking_rest_tell_conference(task);
 	return more;
 }
 

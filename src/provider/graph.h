@@ -62,8 +62,6 @@ typedef struct BookingGraphState
 	BookingEvent previous;
 	bool		has_wanted;
 	bool		has_previous;
-	const char *link;			/* of the conference, NULL: not known */
-	bool		no_conference;	/* it could not be made */
 	const char *hint;			/* id of what is said to be in the way */
 
 	/* of a search */
@@ -199,9 +197,6 @@ extern bool booking_graph_deleted(BookingTask *task,
 								  const BookingHttpResponse *response);
 
 /* graph_conference.c */
-extern void booking_graph_note_conference(BookingTask *task,
-										 const BookingGraphEvent *event);
-extern void booking_graph_tell_conference(BookingTask *task);
 extern bool booking_graph_conference_got(BookingTask *task,
 										const BookingHttpResponse *response);
 

@@ -29,8 +29,9 @@ static const char *channel_url(const BookingChannelJob *job,
 							   BookingArena *arena, const char *base);
 static char *write_body(const BookingChannelJob *job, BookingArena *arena,
 						const char *base, size_t *len);
-static void granted(BookingChannelTask *task,
-					const BookingHttpResponse *response);
+static bool refuses(BookingArena *arena, const BookingHttpResponse *response,
+					const char **problem);
+static bool read_channel(BookingChannelTask *task, const BookingJson *json);
 
 /*
  * Build the request; without one the kind is set.
@@ -124,59 +125,33 @@ void
 booking_graph_channel_judge(BookingChannelTask *task,
 							const BookingHttpResponse *response)
 {
-	bool		open = task->job->wish == BOOKING_CHANNEL_OPEN;
-	const char *problem;
-	const char *existing;
-	BookingGraphRefusal refusal;
+	booking_rest_channel_judge(task, response, refuses, read_channel);
+}
 
-	if (booking_rest_answered(response, 401))
-		booking_report_channel_end(task, BOOKING_CHANNEL_AUTH, NULL, response);
-	else if (response->transport == BOOKING_TRANSPORT_COMPLETE &&
-			 response->status >= 200 && response->status < 300)
-	{
-		if (task->job->wish == BOOKING_CHANNEL_CLOSE)
-			booking_report_channel_end(task, BOOKING_CHANNEL_GONE, NULL, response);
-		else
-			granted(task, response);
-	}
-	else if (!open && booking_rest_answered(response, 404))
-		booking_report_channel_end(task, BOOKING_CHANNEL_GONE, NULL, response);
-	else if (booking_rest_answered(response, 400) ||
-			 booking_rest_answered(response, 403))
-	{
-		refusal = booking_graph_refusal(task->arena, response, &problem, &existing);
-		booking_report_channel_end(task, refusal == BOOKING_GRAPH_REFUSED ?
-								   BOOKING_CHANNEL_REFUSED :
-								   BOOKING_CHANNEL_LATER, problem, response);
-	}
-	else
-		booking_report_channel_end(task, BOOKING_CHANNEL_LATER, NULL, response);
+/*
+ * Is it refused for good?
+ */
+static bool
+refuses(BookingArena *arena, const BookingHttpResponse *response,
+		const char **problem)
+{
+	return booking_graph_refusal(arena, response, problem,
+								 NULL) == BOOKING_GRAPH_REFUSED;
 }
 
 /*
  * A subscription was made or renewed: its answer says until when.
  */
-static void
-granted(BookingChannelTask *task, const BookingHttpResponse *response)
+static bool
+read_channel(BookingChannelTask *task, const BookingJson *json)
 {
-	const BookingJson *json;
-	const char *id;
-	const char *ends;
+	const char *ends = booking_json_text(json, "expirationDateTime");
 	BookingTime time;
 
-	if (booking_json_read(response->body, response->body_len, task->arena,
-						  &json) != BOOKING_JSON_OK ||
-		(id = booking_json_text(json, "id")) == NULL ||
-		(task->job->remote != NULL && strcmp(id, task->job->remote) != 0))
-	{
-		booking_report_channel_end(task, BOOKING_CHANNEL_LATER,
-								   "answer_unreadable", response);
-		return;
-	}
-	task->remote = id;
-	ends = booking_json_text(json, "expirationDateTime");
+	task->remote = booking_json_text(json, "id");
 	if (ends == NULL || !booking_rfc3339_read(ends, &time) ||
 		!booking_rfc3339_instant(&time, NULL, &task->until))
 		task->until = 0;
-	booking_report_channel_end(task, BOOKING_CHANNEL_MADE, NULL, response);
+	return task->remote != NULL && (task->job->remote == NULL ||
+									strcmp(task->remote, task->job->remote) == 0);
 }

@@ -56,7 +56,7 @@ booking_graph_decide(BookingTask *task, const BookingHttpResponse *response,
 	if (event.event.canceled)
 		return booking_graph_deleted(task, response);
 	event.event.description = NULL;
-	booking_graph_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, !event.event.conference);
 	switch (task->job->kind)
 	{
 		case BOOKING_JOB_CREATE:

@@ -131,7 +131,7 @@ stored(BookingTask *task, const BookingHttpResponse *response,
 	state->id = found.href = event.id;
 	found.etag = booking_rest_etag(event.etag);
 	(void) booking_rest_settle(task, BOOKING_OUTCOME_DONE, NULL, &found);
-	booking_graph_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, !event.event.conference);
 	if (!state->wanted.conference || event.link != NULL)
 		return false;
 	state->rest.doubt = task->outcome;
@@ -189,7 +189,7 @@ booking_graph_polled(BookingTask *task, const BookingHttpResponse *response)
 		!booking_match_material(&state->wanted, &event.event))
 		return booking_rest_finish(task, outcome);
 	outcome->etag = booking_rest_etag(event.etag);
-	booking_graph_note_conference(task, &event);
+	booking_rest_note_conference(task, event.link, !event.event.conference);
 	if (event.link != NULL)
 		outcome->problem = outcome->message = NULL;
 	return booking_rest_finish(task, outcome);

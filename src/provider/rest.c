@@ -24,6 +24,8 @@
 /* longer links to conferences are none */
 #define MAX_LINK 2000
 
+static void say_conference(BookingTask *task);
+
 /*
  * Set the outcomes in waiting as they are while no write took effect: a failed
  * read leaves the write undone, and an event that is not there was deleted by
@@ -241,27 +243,125 @@ booking_rest_settle(BookingTask *task, BookingOutcomeKind kind,
 }
 
 /*
+ * Keep what an event says of its conference.
+ */
+void
+booking_rest_note_conference(BookingTask *task, const char *link, bool failed)
+{
+	BookingRestState *state = task->state;
+
+	state->link = link;
+	state->no_conference = failed;
+}
+
+/*
+ * Tell it with the outcome of a write, or of the lookup of one.
+ */
+void
+booking_rest_tell_conference(BookingTask *task)
+{
+	const BookingJob *job = task->job;
+	BookingJobKind kind = job->kind == BOOKING_JOB_LOOKUP ? job->looked_up :
+		job->kind;
+
+	if (task->state != NULL && job->wanted != NULL && job->wanted->conference &&
+		(kind == BOOKING_JOB_CREATE || kind == BOOKING_JOB_UPDATE))
+		say_conference(task);
+}
+
+/*
  * Say with an outcome what is known of the conference of an event that is there
  * as it is wanted.
  */
-void
-booking_rest_tell_conference(BookingTask *task, bool wanted, const char *link,
-							 bool failed)
+static void
+say_conference(BookingTask *task)
 {
+	const BookingRestState *state = task->state;
 	BookingOutcome *outcome = &task->outcome;
 
-	if (!wanted || (outcome->kind != BOOKING_OUTCOME_DONE &&
-					outcome->kind != BOOKING_OUTCOME_EQUAL))
+	if (outcome->kind != BOOKING_OUTCOME_DONE &&
+		outcome->kind != BOOKING_OUTCOME_EQUAL)
 		return;
-	if (link != NULL && strlen(link) <= MAX_LINK)
+	if (state->link != NULL && strlen(state->link) <= MAX_LINK)
 	{
-		outcome->conference = link;
+		outcome->conference = state->link;
 		outcome->problem = outcome->message = NULL;
 		return;
 	}
-	outcome->problem = failed ? "conference_failed" : "conference_pending";
+	outcome->problem = state->no_conference ? "conference_failed" :
+		"conference_pending";
 	outcome->message = booking_report_explain(task->arena, NULL, NULL,
 											  outcome->problem);
+}
+
+/*
+ * The answer to the question whether the conference of an event is made by now.
+ */
+bool
+booking_rest_conference_got(BookingTask *task,
+							const BookingHttpResponse *response,
+							const char *event, BookingRestReadConference read)
+{
+	const BookingJson *json;
+	BookingRestConference conference = {0};
+	BookingRestFound found = {.response = response};
+
+	if (booking_rest_answered(response, 404) || booking_rest_answered(response, 410))
+		return booking_rest_settle(task, BOOKING_OUTCOME_ABSENT, NULL, &found);
+	if (!booking_rest_answered(response, 200))
+		return booking_rest_fail(task, response, NULL);
+	if (booking_json_read(response->body, response->body_len, task->arena,
+						  &json) != BOOKING_JSON_OK)
+		return booking_rest_fail(task, response, "event_unreadable");
+	read(json, task->arena, &conference);
+	if (booking_arena_failed(task->arena) || conference.event == NULL ||
+		strcmp(conference.event, event) != 0)
+		return booking_rest_fail(task, response, "event_unreadable");
+	if (conference.canceled)
+		return booking_rest_settle(task, BOOKING_OUTCOME_ABSENT, NULL, &found);
+	(void) booking_rest_settle(task, BOOKING_OUTCOME_DONE, NULL, &found);
+	booking_rest_note_conference(task, conference.link, conference.none);
+	say_conference(task);
+	return false;
+}
+
+/*
+ * Judge the answer to a request about a channel.
+ */
+void
+booking_rest_channel_judge(BookingChannelTask *task,
+						   const BookingHttpResponse *response,
+						   BookingRestRefuses refuses,
+						   BookingRestReadChannel read)
+{
+	BookingChannelWish wish = task->job->wish;
+	BookingChannelKind kind = BOOKING_CHANNEL_LATER;
+	const char *problem = NULL;
+	const BookingJson *json;
+
+	if (booking_rest_answered(response, 401))
+		kind = BOOKING_CHANNEL_AUTH;
+	else if (response->transport == BOOKING_TRANSPORT_COMPLETE &&
+			 response->status >= 200 && response->status < 300)
+	{
+		if (wish == BOOKING_CHANNEL_CLOSE)
+			kind = BOOKING_CHANNEL_GONE;
+		else if (booking_json_read(response->body, response->body_len,
+								   task->arena, &json) == BOOKING_JSON_OK &&
+				 read(task, json))
+			kind = BOOKING_CHANNEL_MADE;
+		else
+			problem = "answer_unreadable";
+	}
+	else if (wish != BOOKING_CHANNEL_OPEN &&
+			 (booking_rest_answered(response, 404) ||
+			  booking_rest_answered(response, 410)))
+		kind = BOOKING_CHANNEL_GONE;
+	else if ((booking_rest_answered(response, 400) ||
+			  booking_rest_answered(response, 403)) &&
+			 refuses(task->arena, response, &problem))
+		kind = BOOKING_CHANNEL_REFUSED;
+	booking_report_channel_end(task, kind, problem, response);
 }
 
 /*

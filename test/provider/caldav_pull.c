@@ -223,7 +223,7 @@ add(char *text, size_t size, const char *format,...)
  * Write a request as text.
  */
 static void
-render_request(const PullScenario *scenario, const PullPlay *play,
+render_pull(const PullScenario *scenario, const PullPlay *play,
 			   char *text, size_t size)
 {
 	const BookingHttpRequest *request = &play->request;
@@ -377,7 +377,7 @@ play_pull(const PullScenario *scenario, int piece)
 	begin_pull(&play, scenario, arena);
 	for (; play.more && passed && turn < 3 && scenario->turns[turn].request; turn++)
 	{
-		render_request(scenario, &play, text, sizeof(text));
+		render_pull(scenario, &play, text, sizeof(text));
 		passed = strcmp(text, scenario->turns[turn].request) == 0;
 		if (passed)
 			answer_pull(&play, scenario->turns[turn].answer, piece, answers);

@@ -164,6 +164,8 @@ static const Listing listings[] = {
 		"FAILED error_access_denied status=403"},
 	{"429", .turns = {{LIST, "429\nRetry-After: 9\n\n"}}, .result =
 		"FAILED rate_limited retry=9 status=429"},
+	{"5xx", .turns = {{LIST, "503\nRetry-After: 4\n\n"}}, .result =
+	"FAILED unavailable retry=4 status=503"},
 	{"too large", .turns = {{LIST, "too large"}}, .result = "FAILED answer_too_large"},
 	{"lost", .turns = {{LIST, "lost reset"}}, .result = "FAILED reset"},
 

@@ -108,6 +108,10 @@ const Scenario graph_create[] = {
 	.outcome = "UNKNOWN forbidden status=403"},
 	{CREATE("413"), .turns = {{POST_NEW, MERROR("413", "ErrorMessageSizeExceeded")}},
 	.outcome = "REJECTED error_message_size_exceeded status=413"},
+	{CREATE("415"), .turns = {{POST_NEW, MERROR("415", "RequestBodyRead")}},
+	.outcome = "REJECTED request_body_read status=415"},
+	{CREATE("422"), .turns = {{POST_NEW, MERROR("422", "ErrorPropertyValidationFailure")}},
+	.outcome = "REJECTED error_property_validation_failure status=422"},
 	{CREATE("401"), .turns = {{POST_NEW, MERROR("401", "InvalidAuthenticationToken")}},
 	.outcome = "AUTH auth_refused status=401"},
 	{CREATE("404, and the calendar is there"),
@@ -133,6 +137,9 @@ const Scenario graph_create[] = {
 		.turns = {{POST_NEW,
 			"503\nRetry-After: 9\n\n{\"error\":{\"code\":\"ErrorConcurrentItemSave\"}}"}},
 	.outcome = "UNKNOWN unavailable retry=9 status=503"},
+	{CREATE("500"), .turns = {{POST_NEW, "500\n\n"}}, .outcome = "UNKNOWN server_error status=500"},
+	{CREATE("502"), .turns = {{POST_NEW, "502\n\n<html/>"}}, .outcome =
+		"UNKNOWN server_error status=502"},
 	{CREATE("504"), .turns = {{POST_NEW, "504\n\n<html/>"}}, .outcome =
 		"UNKNOWN server_error status=504"},
 	{CREATE("509"), .turns = {{POST_NEW, "509\n\n"}}, .outcome = "UNKNOWN server_error status=509"},
@@ -213,6 +220,11 @@ const Scenario graph_update[] = {
 	{UPDATE("400 ErrorOccurrenceCrossingBoundary"), .etag = W("e1"),
 		.turns = {{MPATCH(W("e1")), MERROR("400", "ErrorOccurrenceCrossingBoundary")}},
 	.outcome = "REJECTED error_occurrence_crossing_boundary status=400"},
+	{UPDATE("403"), .etag = W("e1"),
+		.turns = {{MPATCH(W("e1")), MERROR("403", "ErrorAccessDenied")}},
+	.outcome = "REJECTED error_access_denied status=403"},
+	{UPDATE("lost"), .etag = W("e1"), .turns = {{MPATCH(W("e1")), "lost reset"}}, .outcome =
+		"UNKNOWN reset"},
 	{UPDATE("401"), .etag = W("e1"), .turns = {{MPATCH(W("e1")), "401\n\n"}}, .outcome =
 		"AUTH auth_refused status=401"},
 	{UPDATE("429"), .etag = W("e1"), .turns = {{MPATCH(W("e1")), "429\n\n"}}, .outcome =
@@ -269,6 +281,9 @@ const Scenario graph_cancel[] = {
 		.turns = {{MDELETE(W("e1")), M_CHANGED}, {MGET, JSON("200", M_BEFORE("e2"))}, {VIEW("10"),
 			NO_VALUE}},
 	.outcome = "DONE href=" EV1 " status=200"},
+	{CANCEL("400 need to be an organizer"), .etag = W("e1"),
+		.turns = {{MDELETE(W("e1")), MERROR("400", "ErrorInvalidRequest")}},
+	.outcome = "REJECTED error_invalid_request status=400"},
 	{CANCEL("401"), .etag = W("e1"), .turns = {{MDELETE(W("e1")), "401\n\n"}}, .outcome =
 		"AUTH auth_refused status=401"},
 	{CANCEL("429"), .etag = W("e1"), .turns = {{MDELETE(W("e1")), "429\nRetry-After: 7\n\n"}},

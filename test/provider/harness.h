@@ -211,6 +211,8 @@ extern void play_all(const char *table, const Scenario *scenarios);
 extern BookingEvent event_at(int hour, int sequence, const char *summary);
 extern void begin(Play *play, const Scenario *scenario, BookingArena *arena);
 extern void answer(Play *play, const char *text, BookingArena *arena);
+extern void render_request(const BookingHttpRequest *request, BookingArena *arena,
+						   char *text, size_t size);
 extern void parse_answer(const char *text, BookingArena *arena,
 						 BookingHttpResponse *response);
 extern void render_outcome(const BookingOutcome *outcome, char *text,
@@ -229,6 +231,13 @@ extern void play_without_memory(const char *table, const Scenario *scenarios);
 
 /* conformance.c */
 extern void test_conformance(void);
+
+/* channels.c */
+extern void test_channels(void);
+
+/* tables.c */
+extern void note_passed(const char *name);
+extern void test_tables(void);
 
 /* the others */
 extern void test_signin(void);

@@ -76,5 +76,7 @@ main(void)
 		play_without_memory(graph[i][0].name, graph[i]);
 
 	test_conformance();
+	test_channels();
+	test_tables();
 	return tap_done();
 }
