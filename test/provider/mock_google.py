@@ -20,10 +20,13 @@ Whatever a request does that a client of Google should not do is a complaint;
 tests demand that there is none.  Control is by requests to /_control:
 
     POST /_control/state     {"calendars": [...], "tokens": {...}, ...}
-    POST /_control/fault     {"match": "POST /calendars", "action": ..., "times": n}
+    POST /_control/fault     {"match": "POST /calendars", "action": ..., "times": n,
+                              "after": so many that match}
     POST /_control/edit      {"calendar", "id", "set": {...} or "delete": true}
     POST /_control/fill      {"calendar", "count", "keep": every which remains}
+    POST /_control/vanish    {"calendar", "ids"}, without a trace
     GET  /_control/log       requests, complaints, events, token calls
+    GET  /_control/brief     how many requests, and complaints
 """
 
 import base64
@@ -82,6 +85,8 @@ class World:
         self.meet = 0                       # readings before a conference is there, or "failure"
         self.people = {}                    # address -> busy times, or the reason of an error
         self.serial = 0
+        self.pause = 0.01                   # that a write takes
+        self.held = 0                       # requests that were slow before they were done
 
     def tick(self):
         self.clock += 1
@@ -444,7 +449,7 @@ def token_answer(form, audience):
             return 400, {"error": "invalid_grant"}
         if WORLD.rotate:
             # the old one is dead as soon as the new one is made
-            WORLD.refresh.clear()
+            WORLD.refresh.remove(form["refresh_token"])
             WORLD.serial += 1
             answer["refresh_token"] = "refresh-%d" % WORLD.serial
             WORLD.refresh.add(answer["refresh_token"])
@@ -465,6 +470,7 @@ def token_answer(form, audience):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or what follows the headers waits for 40 ms
     writes = None                   # calendar that is written to
 
     def log_message(self, *args):
@@ -488,7 +494,7 @@ class Handler(BaseHTTPRequestHandler):
             if WRITING[calendar[0]] > 1:
                 WORLD.complaints.append("two writes to a calendar at a time")
         self.writes = calendar[0]
-        time.sleep(0.01)
+        time.sleep(WORLD.pause)
         try:
             self.api(parts, query, raw)
         finally:
@@ -505,12 +511,13 @@ class Handler(BaseHTTPRequestHandler):
     def api(self, parts, query, raw):
         with LOCK:
             WORLD.requests.append({"method": self.command, "path": self.path, "body": raw.decode(),
-                                   "token": self.headers.get("Authorization", "")[-1:]})
+                                   "headers": self.headers.items()})
             fault = self.take_fault()
             action = fault["action"] if fault else None
             if action == "drop_before":
                 return self.drop()
             if action == "slow_before":
+                WORLD.held += 1
                 self.wrote()        # who waits for this dies meanwhile
                 LOCK.release()
                 time.sleep(3)
@@ -543,6 +550,9 @@ class Handler(BaseHTTPRequestHandler):
     def take_fault(self):
         for fault in WORLD.faults:
             if fault["times"] > 0 and re.match(fault["match"], self.command + " " + unquote(self.path)):
+                if fault["after"] > 0:
+                    fault["after"] -= 1
+                    continue
                 fault["times"] -= 1
                 return fault
         return None
@@ -617,6 +627,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         if retry_after is not None:
             self.send_header("Retry-After", str(retry_after))
+        # what others write into headers is nobody's business either
+        self.send_header("WWW-Authenticate", 'Bearer realm="SECRET-HEADER", error="SECRET-HEADER"')
+        self.send_header("X-Request-Id", "SECRET-HEADER")
         self.end_headers()
         if status != 204:
             self.wfile.write(body)
@@ -640,7 +653,7 @@ def fill(calendar, count, keep):
 def control(what, value):
     """What tests do to the world, and see of it."""
     if what == "fault":
-        WORLD.faults.append(dict({"times": 1}, **value))
+        WORLD.faults.append(dict({"times": 1, "after": 0}, **value))
     elif what == "state":
         for name in value.pop("calendars", []):
             WORLD.calendars.setdefault(name, {})
@@ -659,6 +672,12 @@ def control(what, value):
     elif what == "fill":
         fill(WORLD.calendars[value["calendar"]], value["count"], value.get("keep"))
         return {}
+    elif what == "vanish":
+        for ident in value["ids"]:
+            del WORLD.calendars[value["calendar"]][ident]
+        return {}
+    elif what == "brief":
+        return {"requests": len(WORLD.requests), "held": WORLD.held, "complaints": WORLD.complaints}
     elif what == "edit":
         calendar = WORLD.calendars[value["calendar"]]
         WORLD.tick()

@@ -16,9 +16,13 @@ Whatever a request does that a client of Graph should not do is a complaint; tes
 demand that there is none.  Control is by requests to /_control:
 
     POST /_control/state     {"calendars": ["user/calendar"], "repeat": ..., ...}
-    POST /_control/fault     {"match": "POST ...", "action": ..., "times": n}
+    POST /_control/fault     {"match": "POST ...", "action": ..., "times": n,
+                              "after": so many that match}
     POST /_control/edit      {"calendar", "id", "set": {...}, "delete", "move"}
+    POST /_control/fill      {"calendar", "count", "keep": every which remains}
+    POST /_control/vanish    {"calendar", "ids"}, without a trace
     GET  /_control/log       requests, complaints, events, mails, token calls
+    GET  /_control/brief     how many requests, and complaints
 """
 
 import json
@@ -79,6 +83,9 @@ class World:
         self.dead_before = 0        # links of an earlier clock are dead
         self.access = {"static": None}
         self.token_calls = []
+        self.dead = [410, "SyncStateNotFound"]  # what they are answered
+        self.pause = 0.01           # that a request takes
+        self.held = 0               # requests that were slow before they were done
         self.links = {}             # opaque word -> what it stands for
 
     def tick(self):
@@ -408,7 +415,8 @@ class Api:
                 raise Refusal(400, "ErrorInvalidUrlQuery")
             link = WORLD.links[word]
             if link["clock"] < WORLD.dead_before:
-                raise Refusal(410, "SyncStateNotFound")
+                # an error "40X" is promised, 410 is seen (delta-query-overview)
+                raise Refusal(*WORLD.dead)
             window = link["window"]
             if "items" in link:
                 items, at, now = link["items"], link["at"], link["clock"]
@@ -454,6 +462,7 @@ class Api:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or what follows the headers waits for 40 ms
     mailbox = None                  # that a request is under way to
 
     def log_message(self, *args):
@@ -481,7 +490,7 @@ class Handler(BaseHTTPRequestHandler):
             if BUSY[mailbox] > 4:
                 complain("five requests to a mailbox at a time")
         self.mailbox = mailbox
-        time.sleep(0.01)
+        time.sleep(WORLD.pause)
         try:
             self.api(parts, query, raw)
         finally:
@@ -500,12 +509,13 @@ class Handler(BaseHTTPRequestHandler):
     def api(self, parts, query, raw):
         with LOCK:
             WORLD.requests.append({"method": self.command, "path": self.path, "body": raw.decode(),
-                                   "prefer": self.headers.get("Prefer", "")})
+                                   "headers": self.headers.items()})
             fault = self.take_fault()
             action = fault["action"] if fault else None
             if action == "drop_before":
                 return self.drop()
             if action == "slow_before":
+                WORLD.held += 1
                 self.over()             # who waits for this dies meanwhile
                 LOCK.release()
                 time.sleep(3)
@@ -541,6 +551,9 @@ class Handler(BaseHTTPRequestHandler):
     def take_fault(self):
         for fault in WORLD.faults:
             if fault["times"] > 0 and re.match(fault["match"], self.command + " " + unquote(self.path)):
+                if fault["after"] > 0:
+                    fault["after"] -= 1
+                    continue
                 fault["times"] -= 1
                 return fault
         return None
@@ -626,6 +639,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         if retry_after is not None:
             self.send_header("Retry-After", str(retry_after))
+        # what others write into headers is nobody's business either
+        self.send_header("WWW-Authenticate", 'Bearer realm="SECRET-HEADER", error="SECRET-HEADER"')
+        self.send_header("X-Request-Id", "SECRET-HEADER")
         self.end_headers()
         if status != 204:
             self.wfile.write(body)
@@ -672,10 +688,23 @@ def edit(value):
             event["_occurrences"] = []
 
 
+def fill(calendar, count, keep):
+    """Many events of others, or, without a trace for a dead link, fewer."""
+    for i in range(count):
+        ident = "fill%06d" % i
+        if keep is None:
+            at = "2030-07-%02dT%02d:" % (1 + i % 28, i % 23)
+            edit({"calendar": calendar, "id": ident, "set": {
+                "start": {"dateTime": at + "00:00.0000000", "timeZone": "UTC"},
+                "end": {"dateTime": at + "30:00.0000000", "timeZone": "UTC"}}})
+        elif i % keep:
+            del WORLD.events[calendar.split("/")[0]][ident]
+
+
 def control(what, value):
     """What tests do to the world, and see of it."""
     if what == "fault":
-        WORLD.faults.append(dict({"times": 1}, **value))
+        WORLD.faults.append(dict({"times": 1, "after": 0}, **value))
     elif what == "state":
         for name in value.pop("calendars", []):
             WORLD.calendars[name] = True
@@ -689,6 +718,15 @@ def control(what, value):
             setattr(WORLD, key, setting)
     elif what == "edit":
         edit(value)
+    elif what == "fill":
+        fill(value["calendar"], value["count"], value.get("keep"))
+        return {}
+    elif what == "vanish":
+        for ident in value["ids"]:
+            del WORLD.events[value["calendar"].split("/")[0]][ident]
+        return {}
+    elif what == "brief":
+        return {"requests": len(WORLD.requests), "held": WORLD.held, "complaints": WORLD.complaints}
     return {"channels": WORLD.channels, "requests": WORLD.requests, "complaints": WORLD.complaints, "mails": WORLD.mails,
             "token_calls": WORLD.token_calls,
             "calendars": {name: {i: e for i, e in WORLD.events.get(name.split("/")[0], {}).items()

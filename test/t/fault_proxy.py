@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""A proxy that misbehaves on request, in front of a real calendar server.
+"""A proxy that misbehaves on request, in front of a calendar server.
 
-    fault_proxy.py UPSTREAM_PORT
+    fault_proxy.py UPSTREAM_PORT [keep-host]
 
-The real server does the real thing; this breaks what goes to it and what comes
-back.  What a request meets is said by rules, which a test puts through the
-control port:
+The server does the real thing; this breaks what goes to it and what comes back.
+With keep-host it is told the name that the client used, for the sake of links
+that it makes.  What a request meets is said by rules, which a test puts through
+the control port:
 
     POST /rules    add rules, a JSON list of {"method", "path", "fault",
-                   "count"}: method is a comma-separated list, "create" is a
-                   PUT with If-None-Match and "update" one with If-Match,
-                   "query" a REPORT that looks for one event, so that REPORT is
-                   what reads a calendar; path is a prefix; fault is one of
-                   FAULTS; the rule holds for count requests, 1 if absent
+                   "count"}: method is a comma-separated list of kinds, see
+                   kind_of(); path is a prefix; fault is one of FAULTS; the rule
+                   holds for count requests, 1 if absent
     POST /clear    forget all rules, and let go of what is held
     POST /forget   forget all rules; what is held stays so
     POST /release  let go of the requests of one kind that are held, a JSON text
@@ -40,6 +39,7 @@ epoch = 0  # counts what /clear lets go
 released = {}  # the same of /release, by kind
 ports = {}
 upstream_port = int(sys.argv[1])
+keep_host = sys.argv[2:] == ["keep-host"]
 authorization = ""  # of the last request, for questions of our own
 
 
@@ -77,6 +77,8 @@ class Connection:
         headers = {}
         for line in lines[1:]:
             name, value = line.split(":", 1)
+            if name.lower() in headers:  # a list is one, however it is written
+                value = headers[name.lower()] + ", " + value.strip()
             headers[name.lower()] = value.strip()
         length = int(headers.get("content-length", "0"))
         while len(self.input) < length:
@@ -109,7 +111,8 @@ class Connection:
 def ask_upstream(request):
     """What the real server says: status, headers, body."""
     method, target, headers, body = request
-    hop = ("connection", "host", "content-length", "accept-encoding", "transfer-encoding", "expect")
+    hop = ["connection", "content-length", "accept-encoding", "transfer-encoding", "expect"]
+    hop += [] if keep_host else ["host"]
     upstream = http.client.HTTPConnection("127.0.0.1", upstream_port, timeout=30)
     upstream.request(
         method, target, body or None, {k: v for k, v in headers.items() if k not in hop}
@@ -266,12 +269,24 @@ FAULTS = (*BEFORE, *AFTER, *HOLD)
 
 
 def kind_of(request):
-    method, _, headers, body = request
+    """A request that makes an event, changes one, looks for one by what it holds
+    ("query"), or reads the calendars of web services ("list"); else its method.
+    So REPORT is what reads a calendar of CalDAV."""
+    method, target, headers, body = request
+    path, _, query = target.partition("?")
+    if method == "PUT":
+        return "create" if "if-none-match" in headers else "update"
     if method == "REPORT" and b"calendar-query" in body:
         return "query"
-    if method != "PUT":
-        return method
-    return "create" if "if-none-match" in headers else "update"
+    if method == "POST" and path.endswith("/events"):
+        return "create"
+    if method == "PATCH":
+        return "update"
+    if method == "GET" and ("privateExtendedProperty=" in query or "%2FAny(" in query):
+        return "query"
+    if method == "GET" and path.endswith(("/events", "/instances", "/delta")):
+        return "list"
+    return method
 
 
 def take_fault(request):

@@ -17,6 +17,7 @@ use Carp;
 use Exporter 'import';
 use HTTP::Tiny;
 use IPC::Run ();
+use JSON::PP 'encode_json';
 use MIME::Base64 'encode_base64';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -26,6 +27,7 @@ use Test::More;
 our @EXPORT = qw(
   provider_node
   attach
+  add_calendar
   sign_in
   settle
   wait_state
@@ -141,6 +143,47 @@ sub url
 	return "http://127.0.0.1:$self->{port}/";
 }
 
+# What it is as a provider: its name here, how many writes of a calendar the
+# worker sends at a time, an account's base URL where it is reached by a URL, the
+# path that begins all requests about a calendar, and what signs in.
+sub provider
+{
+	return 'caldav';
+}
+
+sub at_once
+{
+	return 16;
+}
+
+sub base
+{
+	my ($self, $url) = @_;
+	return $url;
+}
+
+sub path
+{
+	my ($self, $name) = @_;
+	return "/user/$name/";
+}
+
+sub remote
+{
+	my ($self, $name) = @_;
+	return $self->path($name);
+}
+
+sub credential
+{
+	my ($self) = @_;
+	return {
+		type => 'basic',
+		username => $self->{user},
+		password => $self->{password}
+	};
+}
+
 # One request of our own.
 sub request
 {
@@ -175,8 +218,8 @@ sub make_calendar
 {
 	my ($self, $name) = @_;
 
-	$self->demand('MKCALENDAR', "/user/$name/");
-	return "/user/$name/";
+	$self->demand('MKCALENDAR', $self->path($name));
+	return $self->path($name);
 }
 
 # What a calendar holds, by UID; events that share one end the test, since
@@ -281,31 +324,37 @@ sub attach
 {
 	my ($session, $server, $url, $account, @names) = @_;
 
-	$session->query(
-		"SELECT booking_account_put('t', '$account', 'caldav', '$url')");
+	$session->query("SELECT booking_account_put('t', '$account', '"
+		  . $server->provider . "', '"
+		  . $server->base($url)
+		  . "')");
 	sign_in($session, $server, $account);
 	$session->query("SELECT booking_permit_all('t', 'p')");
-	foreach my $name (@names)
-	{
-		my $path = $server->make_calendar($name);
-
-		$session->query("SELECT booking_resource_put('t', '$name', 1000)");
-		$session->query(
-			"SELECT booking_calendar_put('t', '$name', '$account', '$path', '$name')"
-		);
-	}
+	add_calendar($session, $server, $account, $_) foreach @names;
 	return;
 }
 
-# Give an account the password of a server.
+# Make a calendar that has the name of its resource.
+sub add_calendar
+{
+	my ($session, $server, $account, $name) = @_;
+	my $remote = $server->remote($name);
+
+	$server->make_calendar($name);
+	$session->query("SELECT booking_resource_put('t', '$name', 1000)");
+	$session->query(
+		"SELECT booking_calendar_put('t', '$name', '$account', '$remote', '$name')");
+	return;
+}
+
+# Give an account what signs in to a server.
 sub sign_in
 {
 	my ($session, $server, $account) = @_;
 
-	$session->query(
-		"SELECT booking_credential_put('t', '$account', '{\"type\": \"basic\","
-		  . " \"username\": \"$server->{user}\", \"password\": \"$server->{password}\"}')"
-	);
+	$session->query("SELECT booking_credential_put('t', '$account', '"
+		  . encode_json($server->credential)
+		  . "')");
 	return;
 }
 

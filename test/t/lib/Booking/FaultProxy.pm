@@ -17,7 +17,8 @@ use PostgreSQL::Test::Utils;
 
 my $program = abs_path(dirname(__FILE__) . '/../../fault_proxy.py');
 
-# Start a proxy in front of a Booking::Caldav.
+# Start a proxy in front of a Booking::Caldav, or of a mock, whose links name the
+# host that they were asked at.
 sub new
 {
 	my ($class, $server) = @_;
@@ -28,7 +29,10 @@ sub new
 	}, $class;
 
 	$self->{process} = IPC::Run::start(
-		[ 'python3', $program, $server->{port} ],
+		[
+			'python3', $program, $server->{port},
+			$server->provider eq 'caldav' ? () : 'keep-host'
+		],
 		'<pipe', \*{ $self->{handle} = Symbol::gensym() },
 		'>', \$self->{stdout},
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));

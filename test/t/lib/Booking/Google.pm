@@ -67,10 +67,100 @@ sub stop
 	return;
 }
 
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $!, $@);
+
+	$self->stop;
+	return;
+}
+
 sub url
 {
 	my ($self) = @_;
 	return "http://127.0.0.1:$self->{port}/";
+}
+
+# What it is as a provider, as Booking::Caldav says it of servers.
+sub provider
+{
+	return 'google';
+}
+
+sub at_once
+{
+	return 1;
+}
+
+sub base
+{
+	my ($self, $url) = @_;
+	return $url;
+}
+
+sub path
+{
+	my ($self, $name) = @_;
+	return "/calendars/$name/";
+}
+
+sub remote
+{
+	my ($self, $name) = @_;
+	return $name;
+}
+
+sub credential
+{
+	return { type => 'bearer', token => 'static' };
+}
+
+sub make_calendar
+{
+	my ($self, $name) = @_;
+
+	$self->set(calendars => [ $self->remote($name) ]);
+	return $self->path($name);
+}
+
+# What a calendar holds, by our id, or else by that of the event; events that
+# share one end the test, since that is what everything here is against.
+sub list
+{
+	my ($self, $path) = @_;
+	my ($name) = $path =~ m{([^/]+)/\z};
+	my %list;
+
+	foreach my $event (values %{ $self->events($self->remote($name)) })
+	{
+		my ($id, $etag, $sequence) = $self->known($event);
+
+		croak "two events with the id $id" if $list{$id};
+		$list{$id} = {
+			etag => $etag,
+			sequence => $sequence,
+			start => substr($event->{start}{dateTime}, 0, 19) =~ s/[-:]//gr . 'Z'
+		};
+	}
+	return \%list;
+}
+
+# Our id, the ETag and our revision of an event.
+sub known
+{
+	my ($self, $event) = @_;
+	my $ours = $event->{extendedProperties}{private} // {};
+
+	return ($ours->{bookingId} // $event->{id}, $event->{etag}, $ours->{bookingSequence});
+}
+
+# What the mock has to complain of, less requests that meet: of one that was sent
+# by a worker that is dead the next one knows nothing.
+sub complaints
+{
+	my ($self) = @_;
+	return [ grep { !/at a time$/ } @{ $self->look->{complaints} } ];
 }
 
 # One request to the control; returns what the mock shows of its world.
@@ -96,12 +186,12 @@ sub set
 	return $self->_control('state', \%state);
 }
 
-# Let the next request that matches fail, or several.
+# Let the next request that matches fail, or several, or some after others.
 sub fault
 {
-	my ($self, $match, $action, $times) = @_;
+	my ($self, $match, $action, $times, $after) = @_;
 	return $self->_control('fault',
-		{ match => $match, action => $action, times => $times // 1 });
+		{ match => $match, action => $action, times => $times // 1, after => $after // 0 });
 }
 
 # Change an event as a person does.
@@ -127,6 +217,22 @@ sub fill
 	$self->_control('fill',
 		{ calendar => $calendar, count => $count, keep => $keep });
 	return;
+}
+
+# Forget events without a trace.
+sub vanish
+{
+	my ($self, $calendar, @ids) = @_;
+
+	$self->_control('vanish', { calendar => $calendar, ids => \@ids });
+	return;
+}
+
+# How many requests there were, and were held, and complaints.
+sub brief
+{
+	my ($self) = @_;
+	return $self->_control('brief', undef);
 }
 
 # Everything that the mock shows.
