@@ -207,3 +207,47 @@ COMMENT ON SEQUENCE booking.change_id_seq IS 'order in which changes are written
 COMMENT ON SEQUENCE booking.task_id_seq IS 'numbers of reminders';
 COMMENT ON SEQUENCE booking.inbox_delivery_seq IS 'numbers of deliveries';
 COMMENT ON SEQUENCE booking.channel_id_seq IS 'numbers of channels';
+
+/* ------------------------------------------------------------------------
+ * Metrics
+ *
+ * The indexes have only what is open, so that gauges, and the first page of
+ * booking.recovery, take as long however much is settled.
+ * ------------------------------------------------------------------------ */
+
+-- the worker alone writes it, and no other database is to go on with its numbers
+CREATE TABLE booking.counter (
+	value	bigint NOT NULL,
+	counter	text COLLATE "C" NOT NULL,
+	CONSTRAINT counter_pkey PRIMARY KEY (counter),
+	CONSTRAINT counter_value_check CHECK (value >= 0)
+);
+COMMENT ON TABLE booking.counter IS 'counters of booking_metrics() as the worker stored them last; never dumped';
+COMMENT ON COLUMN booking.counter.value IS 'how many, since the extension was created here';
+COMMENT ON COLUMN booking.counter.counter IS 'metric and values of its labels';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.counter', 'WHERE false');
+
+CREATE INDEX operation_open_idx ON booking.operation (state)
+	WHERE state IN ('waiting', 'checking', 'sending', 'unknown', 'reconciling', 'parked');
+CREATE INDEX proposal_open_idx ON booking.proposal (expires_at) WHERE state = 'open';
+CREATE INDEX cursor_age_idx ON booking.cursor (finished_at) WHERE NOT parked;
+CREATE INDEX cursor_parked_idx ON booking.cursor (calendar_id) WHERE parked;
+CREATE INDEX cursor_failing_idx ON booking.cursor (failures) WHERE failures > 0;
+CREATE INDEX account_parked_idx ON booking.account (tenant, account) WHERE parked;
+CREATE INDEX account_blocked_idx ON booking.account (blocked_until)
+	WHERE blocked_until IS NOT NULL;
+CREATE INDEX token_failing_idx ON booking.token (failures) WHERE failures > 0;
+CREATE INDEX webhook_source_failing_idx ON booking.webhook_source (failures)
+	WHERE failures > 0;
+CREATE INDEX inbox_open_idx ON booking.inbox (state, next_at)
+	WHERE state IN ('waiting', 'read_wanted', 'failed');
+
+CREATE FUNCTION @extschema@.booking_metrics()
+RETURNS TABLE (name text, labels jsonb, value double precision)
+AS 'MODULE_PATHNAME', 'booking_metrics'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_metrics() IS
+	'figures for monitoring, without names of tenants, persons or calendars; takes milliseconds, however much there is';
+REVOKE ALL ON FUNCTION @extschema@.booking_metrics() FROM PUBLIC;

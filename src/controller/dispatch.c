@@ -481,6 +481,8 @@ static void
 note_recorded(BookingDispatch *dispatch)
 {
 	dispatch->recorded = true;
+	booking_outcome_count(dispatch->lookup, dispatch->job.looked_up,
+						  dispatch->task.outcome.kind);
 	release_place(dispatch);
 }
 

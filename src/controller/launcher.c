@@ -49,6 +49,7 @@
 #include "controller/launcher.h"
 #include "controller/restart.h"
 #include "controller/shared.h"
+#include "ledger/count.h"
 #include "guc.h"
 #include "ledger/wake.h"
 
@@ -103,6 +104,7 @@ booking_launcher_init(void)
 		return;
 
 	booking_shared_init();
+	booking_count_init();
 	previous_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = on_utility;
 	RegisterXactCallback(at_end_of_transaction, NULL);
@@ -204,12 +206,14 @@ look_around(List *targets, const List *saved, MemoryContext context)
 	(void) GetTransactionSnapshot();
 	pgstat_report_activity(STATE_RUNNING, "looking for databases");
 	relation = table_open(DatabaseRelationId, AccessShareLock);
+	booking_count_sweep_begin();
 	scan = table_beginscan_catalog(relation, 0, NULL);
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
 		Target	   *target = NULL;
 
+		booking_count_seen(database->oid);
 		if (!database->datallowconn || database->datistemplate)
 			continue;
 		foreach(cell, targets)
@@ -228,6 +232,7 @@ look_around(List *targets, const List *saved, MemoryContext context)
 		target->seen = true;
 	}
 	table_endscan(scan);
+	booking_count_sweep_end();
 	table_close(relation, AccessShareLock);
 	CommitTransactionCommand();
 	pgstat_report_activity(STATE_IDLE, NULL);
@@ -301,7 +306,10 @@ observe(Target *target)
 	{
 		booking_restart_ended(restart, end, now);
 		if (end == BOOKING_END_FAILED)
+		{
+			booking_count_worker_failed(restart->database);
 			tell_backoff(restart);
+		}
 		stopped = true;
 	}
 	if (stopped && target->handle != NULL)
@@ -360,6 +368,13 @@ start_missing(List *targets, MemoryContext context)
 		watch_start(target);
 	}
 	booking_shared_starved(starved);
+	foreach(cell, targets)
+	{
+		const BookingRestart *restart = &((Target *) lfirst(cell))->restart;
+
+		booking_count_backoff(restart->database, restart->failures,
+							  restart->next_at);
+	}
 
 	/* watching them took wake-ups that were for us */
 	if (started)

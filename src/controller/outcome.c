@@ -24,6 +24,7 @@
 #include "guc.h"
 #include "ledger/capacity.h"
 #include "ledger/claim.h"
+#include "ledger/count.h"
 #include "ledger/detail.h"
 #include "ledger/lock.h"
 #include "ledger/propose.h"
@@ -139,6 +140,31 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 	}
 	if (strcmp(operation->kind, "cancel") == 0)
 		booking_store_event_forget(operation->operation_id);
+}
+
+/*
+ * Count an outcome that was recorded, of a send or of a lookup of one.
+ */
+void
+booking_outcome_count(bool lookup, BookingJobKind job, BookingOutcomeKind outcome)
+{
+	static const char *const names[] = {
+		[BOOKING_OUTCOME_DONE] = "done",
+		[BOOKING_OUTCOME_REJECTED] = "rejected",
+		[BOOKING_OUTCOME_NOT_EXECUTED] = "not_executed",
+		[BOOKING_OUTCOME_UNKNOWN] = "unknown",
+		[BOOKING_OUTCOME_EQUAL] = "equal",
+		[BOOKING_OUTCOME_DIFFERENT] = "different",
+		[BOOKING_OUTCOME_FOREIGN] = "foreign",
+		[BOOKING_OUTCOME_ABSENT] = "absent",
+		[BOOKING_OUTCOME_AUTH] = "auth",
+		[BOOKING_OUTCOME_CALENDAR_GONE] = "calendar_gone",
+		[BOOKING_OUTCOME_FAILED] = "failed"
+	};
+
+	booking_count(lookup ? BOOKING_COUNT_LOOKUPS : BOOKING_COUNT_SENDS,
+				  job == BOOKING_JOB_CREATE ? "create" :
+				  job == BOOKING_JOB_UPDATE ? "update" : "cancel", names[outcome]);
 }
 
 /*
@@ -457,6 +483,7 @@ booking_outcome_stale(BookingCall *call, const BookingOperation *operation,
 	BookingOutcome outcome = {BOOKING_OUTCOME_REJECTED};
 
 	outcome.problem = booking_detail_reason_of(detail);
+	booking_count(BOOKING_COUNT_STALE, "send", NULL);
 	change_operation(call, operation, &outcome, "dropped");
 	booking_hold_release(&identity, intent);
 	booking_propose_keep(call, intent);

@@ -19,6 +19,8 @@ extern void booking_outcome_apply(BookingCall *call,
 								  const BookingOperation *operation,
 								  bool lookup, const BookingOutcome *outcome,
 								  const BookingProvider *provider);
+extern void booking_outcome_count(bool lookup, BookingJobKind job,
+								  BookingOutcomeKind outcome);
 extern void booking_outcome_give_up(BookingCall *call,
 									const BookingOperation *operation);
 extern void booking_outcome_confirm(BookingCall *call,

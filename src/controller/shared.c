@@ -27,6 +27,7 @@
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "storage/spin.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "controller/shared.h"
@@ -195,6 +196,7 @@ booking_shared_worker_report(BookingWorkerState state, int in_flight,
 							 const char *reason)
 {
 	char		copy[BOOKING_REASON_LEN];
+	TimestampTz now = GetCurrentTimestamp();
 
 	if (my_slot == NULL)
 		return;
@@ -202,6 +204,7 @@ booking_shared_worker_report(BookingWorkerState state, int in_flight,
 	SpinLockAcquire(&shared->mutex);
 	my_slot->info.state = state;
 	my_slot->info.in_flight = in_flight;
+	my_slot->info.beat_at = now;
 	memcpy(my_slot->info.reason, copy, sizeof(copy));
 	SpinLockRelease(&shared->mutex);
 }

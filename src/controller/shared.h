@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "storage/latch.h"
 
 /* databases that can have a worker at one time */
@@ -43,6 +44,7 @@ typedef struct BookingWorkerInfo
 	pid_t		pid;
 	BookingWorkerState state;
 	int			in_flight;
+	TimestampTz beat_at;		/* when it last said so; 0: it did not yet */
 	bool		useful;			/* it has recorded something */
 	char		reason[BOOKING_REASON_LEN]; /* why it does not send */
 } BookingWorkerInfo;

@@ -46,11 +46,13 @@
 #include "controller/dispatch.h"
 #include "controller/errand.h"
 #include "controller/hindrance.h"
+#include "controller/metrics.h"
 #include "controller/pull.h"
 #include "controller/session.h"
 #include "controller/shared.h"
 #include "controller/signin.h"
 #include "guc.h"
+#include "ledger/count.h"
 #include "ledger/lock.h"
 #include "ledger/site.h"
 #include "ledger/wake.h"
@@ -138,6 +140,7 @@ booking_worker_main(Datum arg)
 
 	if (!become_worker(&present))
 		leave(present ? BOOKING_END_LEFT : BOOKING_END_NOTHING);
+	booking_count(BOOKING_COUNT_WORKERS, "begun", NULL);
 	booking_shared_worker_report(BOOKING_WORKER_IDLE, 0, NULL);
 	engine = booking_http_create();
 	booking_dispatch_init(engine);
@@ -420,6 +423,7 @@ work_round(bool recovered, bool careful)
 	booking_session_commit(&call);
 	if (recording)
 		recorded();
+	booking_metrics_keep();
 	leave_extension();
 	return result;
 }

@@ -21,6 +21,7 @@
 #include "ledger/args.h"
 #include "ledger/capacity.h"
 #include "ledger/claim.h"
+#include "ledger/count.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/drift.h"
@@ -313,6 +314,8 @@ lapse(BookingCall *call, const BookingRequest *request,
 	booking_store_proposal_decide(intent->intent_id, intent->version,
 								  proposal_state, request->approver,
 								  call->role, reason, call->now);
+	if (strcmp(proposal_state, "lapsed") == 0)
+		booking_count(BOOKING_COUNT_STALE, "approval", NULL);
 	booking_decide_mutation(result, intent, "needs_proposal", "needs_proposal",
 							detail);
 }

@@ -31,6 +31,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "ledger/call.h"
+#include "ledger/count.h"
 #include "ledger/detail.h"
 #include "store/extension.h"
 #include "store/plan.h"
@@ -64,6 +65,7 @@ booking_call_begin(BookingCall *call, FunctionCallInfo fcinfo, bool writes)
 
 	call->fcinfo = fcinfo;
 	call->pinned = 0;
+	call->decides = writes;
 	call->caller_context = CurrentMemoryContext;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -131,7 +133,7 @@ booking_call_return_row(BookingCall *call, Datum *values, bool *nulls)
 }
 
 /*
- * End the call with a booking_result.
+ * End the call with a booking_result.  What only looks is no answer to count.
  */
 Datum
 booking_call_return(BookingCall *call, const BookingResult *result)
@@ -140,6 +142,8 @@ booking_call_return(BookingCall *call, const BookingResult *result)
 	bool		nulls[BOOKING_RESULT_COLUMNS];
 
 	booking_result_columns(result, values, nulls);
+	if (call->decides)
+		booking_count_answer(result->disposition, result->replayed);
 	return booking_call_return_row(call, values, nulls);
 }
 

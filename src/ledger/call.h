@@ -25,6 +25,7 @@ typedef struct BookingCall
 	Oid			owner;			/* of the relations */
 	text	   *role;			/* name of the effective role */
 	bool		privileged;		/* has the owner's privileges */
+	bool		decides;		/* its answer is one of a decision */
 	TimestampTz now;			/* wall clock; never orders anything */
 	Oid			saved_user;
 	int			saved_context;

@@ -20,6 +20,7 @@
 #include "guc.h"
 #include "ledger/args.h"
 #include "ledger/capacity.h"
+#include "ledger/count.h"
 #include "ledger/decide.h"
 #include "ledger/detail.h"
 #include "ledger/drift.h"
@@ -426,5 +427,6 @@ return_proposal(BookingCall *call, const BookingResult *result,
 	values[5] = BoolGetDatum(result->replayed);
 	values[6] = PointerGetDatum(result->detail != NULL ? result->detail :
 								booking_detail_empty());
+	booking_count_answer(result->disposition, result->replayed);
 	return booking_call_return_row(call, values, nulls);
 }

@@ -94,6 +94,17 @@ booking_site_arm(TimestampTz now, bool again)
 }
 
 /*
+ * Was this database, or what it is a copy of, ever armed?
+ */
+bool
+booking_site_known(void)
+{
+	BookingSite site;
+
+	return booking_store_site_read(&site);
+}
+
+/*
  * Why this database may not write to providers; NULL if it may.
  */
 const char *

@@ -16,6 +16,7 @@
 #include "store/account.h"
 
 extern void booking_site_arm(TimestampTz now, bool again);
+extern bool booking_site_known(void);
 extern const char *booking_site_disarmed(void);
 extern char *booking_site_event_id(const BookingIdentity *identity,
 								   const text *calendar, int32 generation);

@@ -24,6 +24,7 @@
 #include "common/pg_prng.h"
 
 #include "guc.h"
+#include "ledger/count.h"
 #include "store/conflict.h"
 #include "store/event.h"
 #include "store/operation.h"
@@ -70,6 +71,7 @@ booking_round_begin(BookingCall *call, BookingCursorLease *lease,
 		cursor->full_pass = reason != NULL;
 		if (reason != NULL)
 		{
+			booking_count(BOOKING_COUNT_FULL_SYNCS, reason, NULL);
 			cursor->full_reason = pstrdup(reason);
 			move_window(cursor, now);
 		}
@@ -215,6 +217,7 @@ booking_round_finish(BookingCall *call, BookingRound *round, const char *token)
 	booking_store_overlaps_resolve(round->calendar_id, call->now);
 	booking_store_operations_hasten(round->calendar_id, BOOKING_PROBLEM_UNREAD,
 									now);
+	booking_count(BOOKING_COUNT_ROUNDS, "finished", NULL);
 	booking_store_cursor_finish(round->calendar_id, token, round->whole, now,
 								now + (TimestampTz) (interval * jitter(0.1) *
 													 USECS_PER_SEC));
@@ -234,6 +237,7 @@ disbelieve(const BookingRound *round, TimestampTz now)
 
 	failure.restart = true;
 	failure.counts = true;
+	booking_count(BOOKING_COUNT_ROUNDS, "failed", NULL);
 	booking_store_cursor_fail(round->calendar_id, &failure, now,
 							  after_failure(round, &result, now));
 }
@@ -254,6 +258,7 @@ booking_round_fail(BookingCall *call, const BookingRound *round,
 	failure.restart = expired;
 	failure.park = expired && !round->has_token && !round->from_page;
 	failure.counts = !expired || !round->has_token;
+	booking_count(BOOKING_COUNT_ROUNDS, "failed", NULL);
 	booking_store_cursor_fail(round->calendar_id, &failure, now,
 							  failure.counts ?
 							  after_failure(round, result, now) : now);

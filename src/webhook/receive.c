@@ -25,6 +25,7 @@
 #include "codec/label.h"
 #include "compat.h"
 #include "ledger/args.h"
+#include "ledger/count.h"
 #include "webhook/apply.h"
 #include "webhook/channel.h"
 #include "webhook/verify.h"
@@ -112,6 +113,7 @@ receive(BookingCall *call, text *name, const BookingRawDelivery *raw,
 		refuse(call, &source, 401, problem, reply);
 	else
 		take(call, &source, raw, reply);
+	booking_count_delivery(booking_count_digest(source.source), reply->verdict);
 }
 
 /*
