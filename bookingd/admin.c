@@ -8,9 +8,8 @@
  * /metrics	what bookingd counts, and the rows of booking_metrics() where the
  * 			database has that
  *
- * A scrape waits for the database like a delivery does.  When it fails or is
- * late, the scrape has what bookingd itself knows, and bookingd_database_metrics
- * is 0.
+ * Where the database fails or is late, a scrape has what bookingd itself knows,
+ * and bookingd_database_metrics is 0.
  *
  * IDENTIFICATION
  *	  booking/bookingd/admin.c
@@ -26,9 +25,8 @@
 
 static void answer_text(Request *request, int status, const char *text);
 static void finish_metrics(Request *request);
-static void metrics_done(PoolJob *job, PoolOutcome outcome, PGresult *result);
-static void append_rows(PQExpBuffer out, const PGresult *result);
-static void answer_metrics(Request *request, PQExpBuffer out);
+static void metrics_done(ScrapeWaiter *waiter, const char *rows);
+static void answer_metrics(Request *request, const char *rows);
 
 /*
  * The headers are there.  Nothing here has a body.
@@ -85,73 +83,36 @@ answer_text(Request *request, int status, const char *text)
 }
 
 /*
- * Write the metrics, after those of the database where there are some.
+ * Answer with the metrics, once those of the database are there.
  */
 static void
 finish_metrics(Request *request)
 {
 	Bookingd   *self = request->front->config.owner;
-	PoolJob    *job;
+	ScrapeWaiter *waiter = pg_malloc0(sizeof(ScrapeWaiter));
+	const char *rows;
 
-	if (pool_has_metrics(self->pool))
-	{
-		job = pg_malloc0(sizeof(PoolJob));
-		job->statement = POOL_METRICS;
-		job->done = metrics_done;
-		job->owner = request;
-		request->state = job;
-		if (pool_submit(self->pool, job))
-			return;
-	}
-	answer_metrics(request, NULL);
+	waiter->done = metrics_done;
+	waiter->owner = request;
+	request->state = waiter;
+	if (!scrape_ask(self->scraper, waiter, &rows))
+		answer_metrics(request, rows);
 }
 
 /*
  * The database has told its metrics, or will not.
  */
 static void
-metrics_done(PoolJob *job, PoolOutcome outcome, PGresult *result)
+metrics_done(ScrapeWaiter *waiter, const char *rows)
 {
-	PQExpBufferData rows;
-
-	initPQExpBuffer(&rows);
-	if (outcome == POOL_COMMITTED)
-		append_rows(&rows, result);
-	answer_metrics(job->owner, outcome == POOL_COMMITTED ? &rows : NULL);
-	termPQExpBuffer(&rows);
-}
-
-/*
- * Write the rows of booking_metrics(), which come in the order of names.
- * A name that ends in _total is a counter, any other a gauge.
- */
-static void
-append_rows(PQExpBuffer out, const PGresult *result)
-{
-	const char *previous = "";
-
-	for (int row = 0; row < PQntuples(result); row++)
-	{
-		const char *name = PQgetvalue(result, row, 0);
-		size_t		len = strlen(name);
-		bool		counter = len > 6 && strcmp(name + len - 6, "_total") == 0;
-
-		if (strcmp(name, previous) != 0)
-			appendPQExpBuffer(out, "# TYPE %s %s\n", name, counter ? "counter" : "gauge");
-		previous = name;
-		appendPQExpBufferStr(out, name);
-		if (PQgetlength(result, row, 1) > 0)
-			appendPQExpBuffer(out, "{%s}", PQgetvalue(result, row, 1));
-		appendPQExpBuffer(out, " %s\n",
-						  PQgetisnull(result, row, 2) ? "NaN" : PQgetvalue(result, row, 2));
-	}
+	answer_metrics(waiter->owner, rows);
 }
 
 /*
  * Send the metrics; "rows" is NULL when the database has told none.
  */
 static void
-answer_metrics(Request *request, PQExpBuffer rows)
+answer_metrics(Request *request, const char *rows)
 {
 	Bookingd   *self = request->front->config.owner;
 	MetricsGauges gauges;
@@ -170,7 +131,7 @@ answer_metrics(Request *request, PQExpBuffer rows)
 					  "# TYPE bookingd_database_metrics gauge\n"
 					  "bookingd_database_metrics %d\n", rows ? 1 : 0);
 	if (rows)
-		appendPQExpBufferStr(&out, rows->data);
+		appendPQExpBufferStr(&out, rows);
 	if (PQExpBufferBroken(&out))
 		answer_text(request, 503, "out of memory\n");
 	else

@@ -93,6 +93,7 @@ main(int argc, char **argv)
 		self->pool = pool_create(&self->loop, self->options.dbname, self->options.schema,
 								 self->options.pool, self->options.queue,
 								 self->options.answer_timeout);
+		self->scraper = scrape_create(self->pool, self->options.metrics_age);
 		if (watch_signals(self) && start_fronts(self))
 		{
 			run(self);
@@ -100,6 +101,7 @@ main(int argc, char **argv)
 		}
 		front_stop(&self->webhooks);
 		front_stop(&self->admin);
+		scrape_free(self->scraper);
 		pool_free(self->pool);
 		loop_free(&self->loop);
 	}
@@ -200,6 +202,7 @@ run(Bookingd *self)
 		if (self->admin.daemon)
 			until = Min(until, front_tick(&self->admin, now));
 		until = Min(until, pool_tick(self->pool, now));
+		until = Min(until, scrape_tick(self->scraper, now));
 		if (self->webhooks.resumed || self->admin.resumed)
 			continue;
 		if (self->drain_until != CLOCK_NEVER &&

@@ -16,6 +16,7 @@
 #include "bookingd/options.h"
 #include "bookingd/pool.h"
 #include "bookingd/rate.h"
+#include "bookingd/scrape.h"
 
 /* everything there is; owner of both listeners */
 typedef struct Bookingd
@@ -26,6 +27,7 @@ typedef struct Bookingd
 	Pool	   *pool;
 	RateLimiter *rate;
 	Metrics    *metrics;
+	Scraper    *scraper;
 	Front		webhooks;
 	Front		admin;
 	int64		drain_until;	/* CLOCK_NEVER: not draining */

@@ -47,6 +47,7 @@ static const NumberOption numbers[] = {
 	NUMBER("request-timeout", request_timeout, 1, 3600, 10, false),
 	NUMBER("answer-timeout", answer_timeout, 1, 3600, 10, false),
 	NUMBER("drain-timeout", drain_timeout, 1, 3600, 15, false),
+	NUMBER("metrics-age", metrics_age, 0, 3600, 5, false),
 	NUMBER("retry-after", retry_after, 1, 86400, 5, false),
 };
 
@@ -235,6 +236,7 @@ usage(void)
 	printf("      --request-timeout=SECS  for a request to arrive (default 10)\n");
 	printf("      --answer-timeout=SECS   for the database to answer (default 10)\n");
 	printf("      --drain-timeout=SECS    for what is in flight at the end (default 15)\n");
+	printf("      --metrics-age=SECS      how old the database's metrics may be (default 5)\n");
 	printf("      --retry-after=SECS      what senders are told with 503 (default 5)\n");
 	printf("  -V, --version               output version information, then exit\n");
 	printf("  -?, --help                  show this help, then exit\n");

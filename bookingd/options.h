@@ -29,6 +29,7 @@ typedef struct Options
 	int			request_timeout;	/* seconds */
 	int			answer_timeout;
 	int			drain_timeout;
+	int			metrics_age;
 	int			retry_after;
 } Options;
 

@@ -212,10 +212,15 @@ take_functions(Pool *pool, PGresult *result)
 	pool->metrics_sql = NULL;
 	if (!PQgetisnull(result, 0, SETUP_METRICS))
 		pool->metrics_sql =
-			psprintf("SELECT name, (SELECT pg_catalog.string_agg(pg_catalog.format('%%s=%%s',"
-					 " key, pg_catalog.to_json(value)), ',' ORDER BY key)"
-					 " FROM pg_catalog.jsonb_each_text(labels)), value"
-					 " FROM %s() ORDER BY 1, 2",
+			psprintf("SELECT name, (SELECT pg_catalog.string_agg(pg_catalog.format(E'%%s=\"%%s\"',"
+					 " key, pg_catalog.replace(pg_catalog.replace(pg_catalog.replace("
+					 "value, E'\\\\', E'\\\\\\\\'), E'\"', E'\\\\\"'), E'\\n', E'\\\\n')),"
+					 " ',' ORDER BY key)"
+					 " FROM pg_catalog.jsonb_each_text(labels)"
+					 " WHERE key OPERATOR(pg_catalog.~) '^[a-zA-Z_][a-zA-Z0-9_]*$'), value"
+					 " FROM %s()"
+					 " WHERE name OPERATOR(pg_catalog.~) '^[a-zA-Z_:][a-zA-Z0-9_:]*$'"
+					 " ORDER BY 1, 2",
 					 PQgetvalue(result, 0, SETUP_METRICS));
 }
 

@@ -25,6 +25,7 @@
 #include "controller/metrics.h"
 #include "controller/session.h"
 #include "controller/shared.h"
+#include "guc.h"
 #include "ledger/count.h"
 #include "ledger/lock.h"
 #include "ledger/site.h"
@@ -38,7 +39,7 @@ PG_FUNCTION_INFO_V1(booking_metrics);
 /* sources and verdicts of deliveries that were refused */
 #define MOST_REFUSED 2000
 
-/* a counter is stored again after so long */
+/* counters are stored again after so long, or the worker's own interval */
 #define KEEP_SECS 10
 
 /* counters that are being stored */
@@ -288,7 +289,7 @@ booking_metrics_keep(void)
 	ErrorData  *error;
 
 	if (!TimestampDifferenceExceeds(kept_at, GetCurrentTimestamp(),
-									KEEP_SECS * 1000))
+									Min(KEEP_SECS, booking_poll_interval) * 1000))
 		return;
 	kept_at = GetCurrentTimestamp();
 	(void) booking_count_unstored(&keeping.count);
