@@ -45,8 +45,10 @@ static void report_plan(BookingPlan *plan, TimestampTz now, int most,
 						BookingGaugeReport report, void *arg);
 static void report_open(TimestampTz now, int most, BookingGaugeReport report,
 						void *arg);
-static void report_rest(TimestampTz now, int most, BookingGaugeReport report,
-						void *arg);
+static void report_ledger(TimestampTz now, int most,
+						  BookingGaugeReport report, void *arg);
+static void report_outside(TimestampTz now, int most,
+						   BookingGaugeReport report, void *arg);
 
 /*
  * Report all gauges.  Of each kind of thing "most" are counted, and of each
@@ -57,7 +59,8 @@ booking_store_gauges(TimestampTz now, int most, BookingGaugeReport report,
 					 void *arg)
 {
 	report_open(now, most, report, arg);
-	report_rest(now, most, report, arg);
+	report_ledger(now, most, report, arg);
+	report_outside(now, most, report, arg);
 }
 
 /*
@@ -112,10 +115,11 @@ report_open(TimestampTz now, int most, BookingGaugeReport report, void *arg)
 }
 
 /*
- * All else that is open.
+ * How late operations are, open proposals, and what calendars and ledger do not
+ * agree on.
  */
 static void
-report_rest(TimestampTz now, int most, BookingGaugeReport report, void *arg)
+report_ledger(TimestampTz now, int most, BookingGaugeReport report, void *arg)
 {
 	static BookingPlan plan = {
 		GAUGE("booking_queue_age_seconds",
@@ -143,8 +147,20 @@ report_rest(TimestampTz now, int most, BookingGaugeReport report, void *arg)
 			  UP_TO("booking.conflict c WHERE c.kind = 'orphan' AND c.resolved_at IS NULL"))
 		" UNION ALL"
 		GAUGE("booking_intents_without_events",
-			  UP_TO("booking.conflict c WHERE c.kind = 'missing' AND c.resolved_at IS NULL"))
-		" UNION ALL"
+			  UP_TO("booking.conflict c WHERE c.kind = 'missing' AND c.resolved_at IS NULL")),
+		{TIMESTAMPTZOID, INT8OID}
+	};
+
+	report_plan(&plan, now, most, report, arg);
+}
+
+/*
+ * Calendars, accounts and sources of deliveries.
+ */
+static void
+report_outside(TimestampTz now, int most, BookingGaugeReport report, void *arg)
+{
+	static BookingPlan plan = {
 		GAUGE("booking_cursor_age_seconds",
 			  "SELECT coalesce((" SECONDS_SINCE("SELECT min(k.finished_at)"
 												" FROM booking.cursor k WHERE NOT k.parked") "), 0)")

@@ -174,13 +174,16 @@ $session->query(
 	"CREATE FUNCTION standin.booking_metrics(OUT name text, OUT labels jsonb, OUT value double precision)
 		RETURNS SETOF record LANGUAGE sql AS \$\$
 			VALUES ('booking_intents', '{\"state\": \"committed\", \"a\": \"q\\\"\"}'::jsonb, 3::float8),
-				('booking_replays_total', NULL, 1.5) \$\$");
+				('booking_replays_total', NULL, 1.5),
+				('booking_odd', jsonb_build_object('l', E'a\\tb\\nc\\\\d', 'not a label', 1), 7),
+				('not a name', NULL, 8) \$\$");
 $session->query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
 wait_until('the metrics of the database are there',
 	sub { return $daemon->metric('bookingd_database_metrics') == 1; });
 is($daemon->metric('booking_intents{a="q\"",state="committed"}'), 3, 'a metric with labels');
 is($daemon->metric('booking_replays_total'), 1.5, 'and one without');
+is($daemon->metric("booking_odd{l=\"a\tb\\nc\\\\d\"}"), 7, 'what a label has is escaped as Prometheus wants it, and no more');
 is_exposition('together they still are in that format');
 
 # Ends.
