@@ -17,13 +17,14 @@ use lib "$FindBin::RealBin/lib";
 
 use Booking;
 use Booking::Metrics;
+use Booking::Stub qw(worker_conf is_settled);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = booking_node('main',
-	conf => "shared_preload_libraries = 'booking'\nbooking.poll_interval = '1s'\n"
-	  . "restart_after_crash = on\nautovacuum = off\n");
+	conf => worker_conf()
+	  . "booking.poll_interval = '1s'\nrestart_after_crash = on\nautovacuum = off\n");
 my $session = session($node);
 
 my $committed = 'booking_answers_total{disposition="committed",replayed="false"}';
@@ -134,6 +135,43 @@ unlike(join("\n", keys %{ metrics($monitor) }), qr/secret/, 'no name is told');
 is($monitor->sqlstate($_), '42501', "and the role may no more: $_")
   for 'TABLE booking.counter', "SELECT booking_status('a secret tenant', 'a secret person', 'a secret intent 1')";
 $monitor->quit;
+
+# ----------------------------------------------------------------------------
+# What the worker does
+# ----------------------------------------------------------------------------
+
+my $stub = Booking::Stub->new;
+$stub->client($session, 'cal', 'store');
+Booking::Stub::claim($session, 'cal', 'made');
+is_settled($session, 'made', 'create confirmed', 'an event is made');
+$told = metrics($session);
+is($told->{'booking_sends_total{kind="create",outcome="done"}'}, 1, 'the send is counted');
+is($told->{'booking_intents{state="created"}'}, 1, 'the intent is where it is');
+
+# A reading of the calendar, whatever comes of it here.
+$session->query("SELECT booking_sync('t', 'cal')");
+wait_until('a round has ended',
+	sub {
+		my $told = metrics($session);
+		return $told->{'booking_sync_rounds_total{result="finished"}'} + $told->{'booking_sync_rounds_total{result="failed"}'} > 0;
+	});
+cmp_ok(metric($session, 'booking_full_syncs_total{reason="first"}'), '>=', 1, 'why all was listed is counted');
+
+# An answer that is lost, and the lookup that settles it.
+$stub->behave('cal', 'swallow');
+Booking::Stub::claim($session, 'cal', 'lost');
+wait_until('a create is unknown', sub { return metric($session, 'booking_unknown_creates') == 1 });
+$told = metrics($session);
+cmp_ok($told->{'booking_sends_total{kind="create",outcome="unknown"}'}, '>=', 1, 'the outcome is counted');
+is($told->{'booking_intents{state="unknown"}'}, 1, 'the intent is unknown');
+$stub->behave('cal', 'store');
+is_settled($session, 'lost', 'create confirmed', 'it is looked up, and settled');
+$told = metrics($session);
+cmp_ok($told->{'booking_reconciliations_total{kind="create",outcome="equal"}'}
+	  + $told->{'booking_reconciliations_total{kind="create",outcome="absent"}'},
+	'>=', 1, 'which is counted');
+is($told->{booking_unknown_creates}, 0, 'no create is unknown any more');
+$stub->stop;
 
 # ----------------------------------------------------------------------------
 # What is stored
