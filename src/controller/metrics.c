@@ -34,7 +34,7 @@
 PG_FUNCTION_INFO_V1(booking_metrics);
 
 /* of each kind of thing that is open, so many are counted */
-#define MOST_COUNTED 10000
+#define MOST_COUNTED 5000
 
 /* sources and verdicts of deliveries that were refused */
 #define MOST_REFUSED 2000
