@@ -226,6 +226,9 @@ COMMENT ON TABLE booking.counter IS 'counters of booking_metrics() as the worker
 COMMENT ON COLUMN booking.counter.value IS 'how many, since the extension was created here';
 COMMENT ON COLUMN booking.counter.counter IS 'metric and values of its labels';
 
+-- what belongs to no tenant is the owner's
+ALTER TABLE booking.counter ENABLE ROW LEVEL SECURITY;
+
 SELECT pg_catalog.pg_extension_config_dump('booking.counter', 'WHERE false');
 
 CREATE INDEX operation_open_idx ON booking.operation (state)

@@ -79,6 +79,7 @@ booking_consumer_ack worker | booking_consumer_ack('TENANT', 'crm', 1)
 booking_task_put application | booking_task_put('TENANT', 'ada', 'booked', 'mail', '1 hour')
 booking_task_take worker | booking_task_take('TENANT', 10, '1 minute')
 booking_task_done worker | booking_task_done('TENANT', 'ada', 'booked', 'mail', 1)
+booking_metrics receiver monitoring | * booking_metrics()
 booking_provider_capabilities operator monitoring | * booking_provider_capabilities()
 booking_webhook_source_put operator | booking_webhook_source_put('TENANT', 'SOURCE', 'standard')
 booking_webhook_source_remove operator | booking_webhook_source_remove('spare SOURCE')
@@ -137,6 +138,7 @@ channel owner | none
 conference operator | operation
 conflict operator reader | tenant
 consumer operator | tenant
+counter owner | none
 credential owner | none
 cursor operator | calendar
 event operator reader | calendar
