@@ -257,6 +257,7 @@ INSERT INTO booking.conflict (found_at, calendar_id, kind, tenant, object) SELEC
 INSERT INTO booking.inbox (received_at, source, tenant, verdict, state, body) VALUES (now(), 'SOURCE', 'TENANT', 'accepted', 'failed', 'secret of TENANT');
 INSERT INTO booking.webhook_booking (version, changed_at, source, booking, tenant, state, intent) VALUES (1, now(), 'SOURCE', 'b', 'TENANT', 'ended', 'b');
 INSERT INTO booking.webhook_count (deliveries, last_at, source, verdict) VALUES (1, now(), 'SOURCE', 'unsigned') ON CONFLICT DO NOTHING;
+INSERT INTO booking.counter (value, counter) VALUES (1, 'a counter of TENANT');
 INSERT INTO booking.token (renew_at, sealed, tenant, account, secret) VALUES (now(), false, 'TENANT', 'dav', 'secret of TENANT');
 INSERT INTO booking.channel (calendar_id, next_at, changed_at, tenant, account, state, push_url) SELECT calendar_id, now(), now(), tenant, account, 'open', 'u' FROM booking.calendar WHERE tenant = 'TENANT';
 EOSQL
