@@ -15,11 +15,11 @@
 #endif
 
 #include "codec/form.h"
+#include "codec/hex.h"
 #include "codec/utf8.h"
 
 static const char *decode(const char *data, size_t len, BookingArena *arena);
 static bool is_text(const char *data, size_t len);
-static int	hex_digit(char c);
 
 /*
  * See form.h.
@@ -94,8 +94,8 @@ decode(const char *data, size_t len, BookingArena *arena)
 			plain[n++] = data[i];
 		else
 		{
-			int			high = i + 2 < len ? hex_digit(data[i + 1]) : -1;
-			int			low = i + 2 < len ? hex_digit(data[i + 2]) : -1;
+			int			high = i + 2 < len ? booking_hex_digit(data[i + 1]) : -1;
+			int			low = i + 2 < len ? booking_hex_digit(data[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return NULL;
@@ -123,19 +123,4 @@ is_text(const char *data, size_t len)
 		len -= n;
 	}
 	return true;
-}
-
-/*
- * Value of a digit, -1 if it is none.
- */
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }

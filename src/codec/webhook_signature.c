@@ -3,7 +3,7 @@
  * webhook_signature.c
  *	  signatures of deliveries as the senders write them into headers
  *
- * Only the form is judged here.  Whatever is not of the form as a whole is
+ * Their form is judged, and whether a secret made them.  Whatever is not of the form as a whole is
  * refused as a whole: a part that is overlooked could be what somebody else
  * looks at.
  *
@@ -18,8 +18,13 @@
 #include "postgres.h"
 #endif
 
-#include "common/base64.h"
+#include <openssl/crypto.h>
 
+#include "common/base64.h"
+#include "common/hmac.h"
+#include "common/sha2.h"
+
+#include "codec/hex.h"
 #include "codec/webhook_signature.h"
 
 #define HEX_CHARS (2 * BOOKING_SIGNATURE_BYTES)
@@ -32,7 +37,6 @@ static bool read_time(const char *text, size_t len, BookingSignature *signature)
 static bool add_hex(const char *text, size_t len, BookingSignature *signature);
 static bool add_base64(const char *text, size_t len,
 					   BookingSignature *signature);
-static int	hex_digit(char c);
 static void trim(const char **text, size_t *len);
 
 /*
@@ -160,6 +164,47 @@ booking_signature_standard_key(const char *secret, uint8 *key)
 }
 
 /*
+ * See webhook_signature.h.
+ */
+int
+booking_signature_matches(const BookingSignature *signature, const char *id,
+						  const char *body, size_t len, const char *secret)
+{
+	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	const uint8 *secret_key = (const uint8 *) secret;
+	int			key_len = (int) strlen(secret);
+	pg_hmac_ctx *hmac = pg_hmac_create(PG_SHA256);
+	bool		ok;
+	int			matches = 0;
+
+	if (id != NULL)
+	{
+		secret_key = key;
+		key_len = booking_signature_standard_key(secret, key);
+	}
+	ok = hmac != NULL && key_len > 0 &&
+		pg_hmac_init(hmac, secret_key, key_len) >= 0;
+	if (ok && id != NULL)
+		ok = pg_hmac_update(hmac, (const uint8 *) id, strlen(id)) >= 0 &&
+			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
+	if (ok && signature->has_time)
+		ok = pg_hmac_update(hmac, (const uint8 *) signature->digits,
+							strlen(signature->digits)) >= 0 &&
+			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
+	ok = ok && pg_hmac_update(hmac, (const uint8 *) body, len) >= 0 &&
+		pg_hmac_final(hmac, digest, sizeof(digest)) >= 0;
+	pg_hmac_free(hmac);
+	explicit_bzero(key, sizeof(key));
+	if (!ok)
+		return -1;
+	for (int i = 0; i < signature->count; i++)
+		matches += CRYPTO_memcmp(digest, signature->digests[i],
+								 sizeof(digest)) == 0;
+	return matches;
+}
+
+/*
  * Seconds from 1970 in digits, without a sign or blanks.
  */
 static bool
@@ -193,8 +238,8 @@ add_hex(const char *text, size_t len, BookingSignature *signature)
 	digest = signature->digests[signature->count];
 	for (int i = 0; i < BOOKING_SIGNATURE_BYTES; i++)
 	{
-		int			high = hex_digit(text[2 * i]);
-		int			low = hex_digit(text[2 * i + 1]);
+		int			high = booking_hex_digit(text[2 * i]);
+		int			low = booking_hex_digit(text[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -227,21 +272,6 @@ add_base64(const char *text, size_t len, BookingSignature *signature)
 	memcpy(signature->digests[signature->count++], decoded,
 		   BOOKING_SIGNATURE_BYTES);
 	return true;
-}
-
-/*
- * Value of a digit, -1 if it is none.
- */
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /*

@@ -70,4 +70,13 @@ extern BookingSignatureFault booking_signature_standard(const char *id,
 /* the key behind "whsec_"; returns its length, -1 if it is none */
 extern int	booking_signature_standard_key(const char *secret, uint8 *key);
 
+/*
+ * How many of the signatures a secret made over a body, and -1 if that cannot be
+ * computed.  id is that of a message of Standard Webhooks, else NULL.  It takes as
+ * long wherever the difference is.
+ */
+extern int	booking_signature_matches(const BookingSignature *signature,
+									  const char *id, const char *body,
+									  size_t len, const char *secret);
+
 #endif							/* BOOKING_WEBHOOK_SIGNATURE_H */

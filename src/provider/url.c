@@ -21,6 +21,7 @@
 #include "postgres.h"
 #endif
 
+#include "codec/hex.h"
 #include "provider/url.h"
 
 /* an absolute URL taken apart; all but port point into it */
@@ -49,7 +50,6 @@ static size_t encode(char *to, const char *from);
 static bool must_encode(const char *p);
 static bool is_unreserved(char c);
 static int	next_decoded(const char **p);
-static int	hex_value(char c);
 static char lower(char c);
 
 /*
@@ -454,7 +454,7 @@ static bool
 must_encode(const char *p)
 {
 	if (*p == '%')
-		return hex_value(p[1]) < 0 || hex_value(p[2]) < 0;
+		return booking_hex_digit(p[1]) < 0 || booking_hex_digit(p[2]) < 0;
 	return *p == ' ' || IS_HIGHBIT_SET(*p) || strchr("\"<>\\^`{|}", *p) != NULL;
 }
 
@@ -481,8 +481,8 @@ next_decoded(const char **p)
 	int			high;
 	int			low;
 
-	if (at[0] == '%' && (high = hex_value(at[1])) >= 0 &&
-		(low = hex_value(at[2])) >= 0)
+	if (at[0] == '%' && (high = booking_hex_digit(at[1])) >= 0 &&
+		(low = booking_hex_digit(at[2])) >= 0)
 	{
 		int			value = high * 16 + low;
 
@@ -491,20 +491,6 @@ next_decoded(const char **p)
 	}
 	*p += 1;
 	return (unsigned char) at[0];
-}
-
-/*
- * Value of a hexadecimal digit, -1 if it is none.
- */
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = lower(c);
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
 }
 
 /*

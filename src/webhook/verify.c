@@ -17,8 +17,6 @@
 
 #include <openssl/crypto.h>
 
-#include "common/hmac.h"
-#include "common/sha2.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
@@ -38,9 +36,6 @@ static const char *read_signature(const BookingWebhookSource *source,
 								  BookingSignature *signature,
 								  const char **id);
 static const char *verdict_of(BookingSignatureFault fault);
-static bool is_signed(const BookingRawDelivery *raw,
-					  const BookingSignature *signature, const char *id,
-					  const char *secret);
 pg_noreturn static void raise_hmac(void);
 pg_noreturn static void raise_headers(void);
 static bool names_header(const JsonbValue *value, const char *name);
@@ -59,6 +54,7 @@ booking_verify(const BookingWebhookSource *source,
 	BookingWebhookSecret *secrets = booking_store_webhook_secrets(source->source,
 																  &nsecrets);
 	char	   *context = booking_verify_seal_context(source->source);
+	int			usable = 0;
 	int			matches = 0;
 	int64		age;
 	int64		tolerance;
@@ -70,14 +66,23 @@ booking_verify(const BookingWebhookSource *source,
 		return problem;
 	for (int i = 0; i < nsecrets; i++)
 	{
-		char	   *secret = booking_unseal(secrets[i].secret,
-											secrets[i].sealed, context);
+		char	   *secret = booking_unseal_try(secrets[i].secret,
+												secrets[i].sealed, context);
+		int			found;
 
-		matches += is_signed(raw, &signature, id, secret);
+		/* it was sealed with another key: it verifies nothing any more */
+		if (secret == NULL)
+			continue;
+		usable++;
+		found = booking_signature_matches(&signature, id, VARDATA_ANY(raw->body),
+										  VARSIZE_ANY_EXHDR(raw->body), secret);
 		explicit_bzero(secret, strlen(secret));
+		if (found < 0)
+			raise_hmac();
+		matches += found;
 	}
 	if (matches == 0)
-		return "bad_signature";
+		return usable == 0 ? "no_secret" : "bad_signature";
 	if (!signature.has_time)
 		return NULL;
 
@@ -278,47 +283,6 @@ verdict_of(BookingSignatureFault fault)
 {
 	return fault == BOOKING_SIGNATURE_OK ? NULL :
 		fault == BOOKING_SIGNATURE_UNSIGNED ? "unsigned" : "malformed_signature";
-}
-
-/*
- * Did a secret make one of the signatures?
- */
-static bool
-is_signed(const BookingRawDelivery *raw, const BookingSignature *signature,
-		  const char *id, const char *secret)
-{
-	uint8		key[BOOKING_WEBHOOK_KEY_MOST];
-	uint8		digest[PG_SHA256_DIGEST_LENGTH];
-	const uint8 *secret_key = (const uint8 *) secret;
-	int			len = (int) strlen(secret);
-	pg_hmac_ctx *hmac = pg_hmac_create(PG_SHA256);
-	bool		ok;
-	int			matches = 0;
-
-	if (id != NULL)
-	{
-		secret_key = key;
-		len = booking_signature_standard_key(secret, key);
-	}
-	ok = hmac != NULL && len > 0 && pg_hmac_init(hmac, secret_key, len) >= 0;
-	if (ok && id != NULL)
-		ok = pg_hmac_update(hmac, (const uint8 *) id, strlen(id)) >= 0 &&
-			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
-	if (ok && signature->has_time)
-		ok = pg_hmac_update(hmac, (const uint8 *) signature->digits,
-							strlen(signature->digits)) >= 0 &&
-			pg_hmac_update(hmac, (const uint8 *) ".", 1) >= 0;
-	ok = ok && pg_hmac_update(hmac, (const uint8 *) VARDATA_ANY(raw->body),
-							  VARSIZE_ANY_EXHDR(raw->body)) >= 0 &&
-		pg_hmac_final(hmac, digest, sizeof(digest)) >= 0;
-	pg_hmac_free(hmac);
-	explicit_bzero(key, sizeof(key));
-	if (!ok)
-		raise_hmac();
-	for (int i = 0; i < signature->count; i++)
-		matches += CRYPTO_memcmp(digest, signature->digests[i],
-								 sizeof(digest)) == 0;
-	return matches > 0;
 }
 
 /*

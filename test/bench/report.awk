@@ -167,6 +167,16 @@ function sync_table()
 	print_table()
 }
 
+function verify_table()
+{
+	line("verification of a wrong signature", "measured", "bound", "")
+	limit("first byte wrong against last byte wrong, Welch's t", "verify_t", "%.1f", 4.5, "")
+	figure("the difference of the means, ns", "verify_ns", "%.2f")
+	figure("beside it: a comparison that ends at the first difference, t", "leaky_t", "%.1f")
+	figure("its difference, ns", "leaky_ns", "%.2f")
+	print_table()
+}
+
 function print_table(    i)
 {
 	for (i = 1; i <= rows; i++) {
@@ -218,6 +228,11 @@ END {
 		print ""
 	if (seen["sync_first:64:on"])
 		sync_table()
+	if ((seen["claim:8:on"] || seen["slow_requests:64:on"] || seen["sync_first:64:on"]) &&
+		seen["verify_t:64:on"])
+		print ""
+	if (seen["verify_t:64:on"])
+		verify_table()
 
 	if (seen["claim:1:on"]) {
 		print "\nWithout a bound, transactions a second:\n"

@@ -1,7 +1,8 @@
 #!/bin/bash
 #
-# test/bench/run.sh: what a claim costs, beside what else one could do, and how
-# fast the worker makes events of bookings, and reads calendars
+# test/bench/run.sh: what a claim costs, beside what else one could do, how fast
+# the worker makes events of bookings, and reads calendars, and what the time of
+# a verification tells
 #
 # Runs under tools/with-cluster with the lines of postgresql.conf.  All rivals
 # are measured in one run, in interleaved rounds whose order alternates; each
@@ -13,8 +14,8 @@
 #	BENCH_SECONDS	length of a run (5)
 #	BENCH_QUICK=1	3 rounds of 2 seconds, without the million bookings and
 #					without the settings that have no bound
-#	BENCH_ONLY		"claims", "controller" or "sync": measure only these; several
-#					have blanks between them
+#	BENCH_ONLY		"claims", "controller", "sync" or "verify": measure only these;
+#					several have blanks between them
 #	BENCH_OUTPUT	where the table is written (doc/benchmarks.md); with
 #					BENCH_QUICK or BENCH_ONLY nowhere unless given
 
@@ -30,11 +31,11 @@ topdir=$(cd "$here/../.." && pwd)
 # shellcheck source=test/bench/sync.sh
 . "$here/sync.sh"
 
-only=${BENCH_ONLY:-claims controller sync}
+only=${BENCH_ONLY:-claims controller sync verify}
 for part in $only; do
 	case $part in
-		claims | controller | sync) ;;
-		*) die "BENCH_ONLY is claims, controller or sync" ;;
+		claims | controller | sync | verify) ;;
+		*) die "BENCH_ONLY is claims, controller, sync or verify" ;;
 	esac
 done
 
@@ -55,6 +56,8 @@ else
 	output=${BENCH_OUTPUT:-$topdir/doc/benchmarks.md}
 fi
 [ -z "${BENCH_ONLY:-}" ] || output=${BENCH_OUTPUT:-}
+# shellcheck source=test/bench/verify.sh
+. "$here/verify.sh"
 others_seconds=2
 hot=0
 million=1000000
@@ -219,10 +222,12 @@ no_faults()
 ! wanted claims || prepare_claims
 ! wanted controller || prepare_controller
 ! wanted sync || prepare_sync
+! wanted verify || prepare_verify
 for ((round = 1; round <= rounds; round++)); do
 	! wanted claims || measure_claim_round
 	! wanted controller || measure_controller
 	! wanted sync || measure_sync
+	! wanted verify || measure_verify
 done
 ! wanted claims || check_claims
 ! wanted controller || no_faults "$busy" "among events"
