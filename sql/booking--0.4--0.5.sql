@@ -254,3 +254,246 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
 COMMENT ON FUNCTION @extschema@.booking_metrics() IS
 	'figures for monitoring, without names of tenants, persons or calendars; takes milliseconds, however much there is';
 REVOKE ALL ON FUNCTION @extschema@.booking_metrics() FROM PUBLIC;
+
+/* ------------------------------------------------------------------------
+ * Webhooks: bookings that are read at their source
+ * ------------------------------------------------------------------------ */
+
+CREATE SEQUENCE booking.webhook_reader_id_seq;
+CREATE TABLE booking.webhook_reader (
+	reader_id	bigint NOT NULL DEFAULT pg_catalog.nextval('booking.webhook_reader_id_seq'),
+	found		bigint NOT NULL DEFAULT 0,
+	tries		integer NOT NULL DEFAULT 0,
+	pages		integer NOT NULL DEFAULT 0,
+	parked		boolean NOT NULL DEFAULT false,
+	next_at		timestamptz NOT NULL,
+	changed_at	timestamptz NOT NULL,
+	listed_at	timestamptz,
+	since		timestamptz,
+	source		text COLLATE "C" NOT NULL,
+	base_url	text NOT NULL,
+	"position"	text,
+	problem		text,
+	CONSTRAINT webhook_reader_pkey PRIMARY KEY (reader_id),
+	CONSTRAINT webhook_reader_since_check CHECK
+		("position" IS NULL OR since IS NOT NULL)
+);
+CREATE UNIQUE INDEX webhook_reader_source_idx ON booking.webhook_reader (source);
+ALTER SEQUENCE booking.webhook_reader_id_seq OWNED BY booking.webhook_reader.reader_id;
+COMMENT ON SEQUENCE booking.webhook_reader_id_seq IS 'numbers of readers';
+COMMENT ON TABLE booking.webhook_reader IS 'sources whose bookings the worker reads; one row each';
+COMMENT ON COLUMN booking.webhook_reader.reader_id IS 'order in which they were put';
+COMMENT ON COLUMN booking.webhook_reader.found IS 'bookings that a listing told and no delivery had';
+COMMENT ON COLUMN booking.webhook_reader.tries IS 'readings that failed since the last one that did not';
+COMMENT ON COLUMN booking.webhook_reader.pages IS 'answers to the listing that is under way, or to the last one';
+COMMENT ON COLUMN booking.webhook_reader.parked IS 'the credential was refused: nothing is read until there is another';
+COMMENT ON COLUMN booking.webhook_reader.next_at IS 'nothing is read before';
+COMMENT ON COLUMN booking.webhook_reader.changed_at IS 'when the row last changed';
+COMMENT ON COLUMN booking.webhook_reader.listed_at IS 'when the listing that is under way, or the last one, began';
+COMMENT ON COLUMN booking.webhook_reader.since IS 'bookings that changed from then on are listed';
+COMMENT ON COLUMN booking.webhook_reader.source IS 'source whose bookings are read';
+COMMENT ON COLUMN booking.webhook_reader.base_url IS 'where its API answers';
+COMMENT ON COLUMN booking.webhook_reader."position" IS 'where the listing goes on; NULL: none is under way, or it has just begun';
+COMMENT ON COLUMN booking.webhook_reader.problem IS 'why the last reading failed';
+
+CREATE TABLE booking.webhook_credential (
+	sealed		boolean NOT NULL,
+	created_at	timestamptz NOT NULL,
+	source		text COLLATE "C" NOT NULL,
+	secret		bytea NOT NULL,
+	CONSTRAINT webhook_credential_pkey PRIMARY KEY (source)
+);
+COMMENT ON TABLE booking.webhook_credential IS 'what sources are read with; write-only, and dumped only under booking.dump_secrets';
+COMMENT ON COLUMN booking.webhook_credential.sealed IS 'encrypted with the key of booking.secret_key_file';
+COMMENT ON COLUMN booking.webhook_credential.created_at IS 'when it was put';
+COMMENT ON COLUMN booking.webhook_credential.source IS 'source that is read with it';
+COMMENT ON COLUMN booking.webhook_credential.secret IS 'the credential, sealed or plain';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_reader', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_reader_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('booking.webhook_credential',
+	'WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
+
+ALTER TABLE booking.webhook_reader ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reader ON booking.webhook_reader FOR SELECT USING
+	(source OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT p.source FROM booking.webhook_source p)));
+ALTER TABLE booking.webhook_credential ENABLE ROW LEVEL SECURITY;
+
+-- readings that wait, the oldest first, however many deliveries failed
+CREATE INDEX inbox_reads_idx ON booking.inbox (source, delivery)
+	WHERE state = 'read_wanted';
+
+ALTER TABLE booking.inbox
+	DROP CONSTRAINT inbox_verdict_check,
+	ADD CONSTRAINT inbox_verdict_check CHECK
+		(verdict IN ('accepted', 'duplicate', 'ignored', 'unusable', 'found'));
+COMMENT ON COLUMN booking.inbox.verdict IS 'accepted, duplicate (the same version with another body), ignored (of a type not known), unusable, or found (by a listing: no delivery came)';
+
+CREATE FUNCTION @extschema@.booking_webhook_credential_put(
+	source text, credential jsonb, base_url text DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_webhook_credential_put'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_credential_put(text, jsonb, text) IS
+	'let the worker read the bookings of a source, with a credential that is for the server at base_url alone';
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_credential_put(text, jsonb, text) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.booking_webhook_credential_remove(source text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'booking_webhook_credential_remove'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_webhook_credential_remove(text) IS
+	'read the bookings of a source no more';
+REVOKE ALL ON FUNCTION @extschema@.booking_webhook_credential_remove(text) FROM PUBLIC;
+
+-- alarms about sources are told with the changes of bookings
+ALTER TABLE booking.change
+	DROP CONSTRAINT change_kind_check,
+	ADD CONSTRAINT change_kind_check CHECK
+		(kind IN ('recorded', 'proposed', 'changed', 'moved', 'alarm'));
+COMMENT ON COLUMN booking.change.intent_id IS 'intent that changed; 0: none, it is an alarm';
+COMMENT ON COLUMN booking.change.intent IS 'identity of the intent, or a name of the alarm';
+COMMENT ON COLUMN booking.change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: the principal is a source that fails, and revision says how often in a row';
+COMMENT ON COLUMN @extschema@.booking_change.intent IS 'identity of the intent, or a name of the alarm';
+COMMENT ON COLUMN @extschema@.booking_change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: the principal is a source that fails, and revision says how often in a row';
+
+-- further rows, of readings that are parked or fail
+CREATE OR REPLACE VIEW booking.recovery WITH (security_invoker = true) AS
+	SELECT i.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   i.event, i.resources, i.during, i.units, i.terms,
+		   NOT EXISTS (SELECT FROM pg_catalog.unnest(i.resources) AS n (name)
+			 WHERE NOT COALESCE(
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) n.name),
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) ''),
+			   false)) AS authorized,
+		   o.operation_id, o.calendar, o.kind, o.state AS operation_state,
+		   o.event_id, o.href, o.epoch, o.tries, o.uncertain, o.next_at,
+		   CASE WHEN u.sealed THEN u.problem
+				ELSE COALESCE(o.problem, u.problem) END AS problem,
+		   CASE WHEN u.sealed THEN u.message
+				ELSE COALESCE(o.message, u.message) END COLLATE pg_catalog."default" AS message,
+		   (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+					 'epoch', a.epoch, 'phase', a.phase, 'mark', a.mark,
+					 'status', a.status, 'problem', a.problem)
+				   ORDER BY a.attempt_id)
+			  FROM (SELECT * FROM booking.attempt t
+					 WHERE t.operation_id OPERATOR(pg_catalog.=) o.operation_id
+					 ORDER BY t.attempt_id DESC LIMIT 10) a) AS attempts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN '{exists,absent,adopt,abandon}'::text[]
+				ELSE '{}'::text[] END AS verdicts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN ARRAY(SELECT pg_catalog.format(
+							 'SELECT booking_resolve(%L, %L, %L, %L, evidence)',
+							 i.tenant, i.principal, i.intent, v.verdict)
+							 FROM pg_catalog.unnest('{exists,absent,adopt,abandon}'::text[])
+							   AS v (verdict))
+				WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
+				THEN ARRAY[CASE WHEN u.problem IS NOT NULL
+							 THEN pg_catalog.format(
+							   'SELECT booking_credential_put(%L, %L, credential)',
+							   a.tenant, a.account)
+							 ELSE pg_catalog.format('SELECT booking_sync(%L, %L)',
+							   o.tenant, o.calendar) END,
+						   pg_catalog.format('SELECT booking_cancel(%L, %L, %L)',
+							 i.tenant, i.principal, i.intent)]
+				ELSE '{}'::text[] END AS calls
+	  FROM booking.operation o
+	  JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) o.intent_id
+	  LEFT JOIN booking.account a
+		ON a.tenant OPERATOR(pg_catalog.=) o.tenant
+	   AND a.account OPERATOR(pg_catalog.=) o.account
+	   AND o.state OPERATOR(pg_catalog.=) 'waiting'
+  LEFT JOIN LATERAL (SELECT false AS sealed, 'account_parked'::text AS problem,
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) COALESCE(': '::text
+							OPERATOR(pg_catalog.||) a.problem, '') AS message
+					 WHERE a.parked
+					UNION ALL
+				   SELECT true, 'credential_sealed',
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) ': '::text
+						  OPERATOR(pg_catalog.||) a.problem
+						  OPERATOR(pg_catalog.||) ': name its file in booking.secret_key_file, or put the credential again'::text
+					 WHERE NOT a.parked
+					   AND a.problem OPERATOR(pg_catalog.=)
+						   'the credential was sealed with another key'
+					   AND a.blocked_until OPERATOR(pg_catalog.>)
+						   pg_catalog.clock_timestamp()) u ON true
+ WHERE o.state OPERATOR(pg_catalog.=) ANY
+	   ('{unknown,reconciling,parked}'::text[])
+	OR (o.state OPERATOR(pg_catalog.=) 'waiting'
+		AND (o.problem OPERATOR(pg_catalog.=) 'calendar_unread'
+			 OR u.problem IS NOT NULL))
+UNION ALL
+	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   'present', ARRAY[c.resource]::text[], k.during, i.units, i.terms,
+		   NULL, NULL, c.calendar, 'orphan', NULL,
+		   (SELECT e.marker FROM booking.event e
+			 WHERE e.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+			   AND e.object OPERATOR(pg_catalog.=) k.object
+			   AND e.marker IS NOT NULL LIMIT 1),
+		   k.object COLLATE pg_catalog."default", NULL, NULL, NULL, NULL, 'orphan',
+		   CASE WHEN k.intent_id IS NULL
+				THEN 'an event with an id of this database, whose booking it does not have: make the booking again, with the same names, or delete the event in the calendar'
+				ELSE 'the event of a booking that has ended: delete it in the calendar' END,
+		   NULL, '{}'::text[],
+		   CASE WHEN k.intent_id IS NULL
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_claim(%L, principal, intent, %L, %L)',
+					   k.tenant, c.resource, k.during)]
+				ELSE '{}'::text[] END
+	  FROM booking.conflict k
+	  JOIN booking.calendar c
+		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+	  LEFT JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
+	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL
+UNION ALL
+	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'webhook', NULL,
+		   NULL,
+		   NULL, NULL, s.failures, NULL, NULL, s.problem,
+		   'deliveries of a source of webhooks fail; tries says how many have in a row',
+		   NULL, '{}'::text[],
+		   CASE WHEN s.problem OPERATOR(pg_catalog.=) ANY
+					 ('{no_secret,bad_signature}'::text[])
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_secret_put(%L, secret)', s.source)]
+				WHEN s.problem OPERATOR(pg_catalog.=) 'unmapped'
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_map(%L, remote_key, resource)', s.source),
+					 pg_catalog.format('SELECT * FROM booking_webhook_replay(%L)',
+					   s.source)]
+				ELSE ARRAY[pg_catalog.format(
+					   'SELECT * FROM booking_webhook_replay(%L)', s.source)]
+		   END
+	  FROM booking.webhook_source s
+	 WHERE s.failures OPERATOR(pg_catalog.>) 0 AND s.removed_at IS NULL
+UNION ALL
+	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'reading', NULL,
+		   NULL,
+		   NULL, NULL, r.tries, NULL, r.next_at, r.problem,
+		   CASE WHEN r.parked
+				THEN 'bookings of a source of webhooks are not read: put a credential that is accepted'
+				ELSE 'bookings of a source of webhooks cannot be read; tries says how often in a row'
+		   END,
+		   NULL, '{}'::text[],
+		   ARRAY[pg_catalog.format(
+			 'SELECT booking_webhook_credential_put(%L, credential)', s.source)]
+	  FROM booking.webhook_reader r
+	  JOIN booking.webhook_source s
+		ON s.source OPERATOR(pg_catalog.=) r.source
+	 WHERE r.parked OR r.tries OPERATOR(pg_catalog.>=) 5;

@@ -33,6 +33,8 @@ int			booking_sync_interval = 300;
 int			booking_full_sync_interval = 86400;
 int			booking_sync_past = 30 * 86400;
 int			booking_sync_future = 400 * 86400;
+int			booking_webhook_list_interval = 3600;
+int			booking_webhook_list_past = 3 * 86400;
 int			booking_idle_exit = 30;
 char	   *booking_insecure_hosts = NULL;
 char	   *booking_allowed_networks = NULL;
@@ -162,6 +164,12 @@ define_sync_settings(void)
 	define_integer("booking.sync_future",
 				   "How far ahead of now occurrences of series are known.",
 				   &booking_sync_future, 400 * 86400, 86400, 10 * 366 * 86400, GUC_UNIT_S);
+	define_integer("booking.webhook_list_interval",
+				   "Time between two listings of the bookings of a source of webhooks; 0 lists none.",
+				   &booking_webhook_list_interval, 3600, 0, 7 * 86400, GUC_UNIT_S);
+	define_integer("booking.webhook_list_past",
+				   "How far behind now a booking may have changed that is listed.",
+				   &booking_webhook_list_past, 3 * 86400, 3600, 90 * 86400, GUC_UNIT_S);
 }
 
 /*

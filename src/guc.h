@@ -27,6 +27,8 @@ extern int	booking_sync_interval;	/* seconds between rounds of a calendar, 0 non
 extern int	booking_full_sync_interval; /* seconds between full passes */
 extern int	booking_sync_past;	/* seconds of the window behind now */
 extern int	booking_sync_future;	/* and before it */
+extern int	booking_webhook_list_interval;	/* seconds between listings, 0 none */
+extern int	booking_webhook_list_past;	/* seconds that they go back */
 extern int	booking_idle_exit;	/* seconds until an idle worker leaves */
 extern char *booking_insecure_hosts;
 extern char *booking_allowed_networks;

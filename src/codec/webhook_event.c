@@ -32,6 +32,7 @@
 static const BookingJson *begin(const char *data, size_t len,
 								BookingArena *arena,
 								BookingWebhookEvent *event);
+static const char *skip_blanks(const char *at, const char *end);
 static void unusable(BookingWebhookEvent *event, const char *problem);
 static bool is_one_of(const char *text, const char *const *words, int count);
 static void add_key(BookingWebhookEvent *event, const char *key);
@@ -41,7 +42,6 @@ static bool read_instant(const BookingJson *json, const char *name,
 static void read_time(BookingWebhookEvent *event, const BookingJson *json,
 					  const char *start, const char *end);
 static void finish(BookingWebhookEvent *event);
-static bool is_label(const char *text);
 
 /*
  * See webhook_event.h.
@@ -199,7 +199,7 @@ booking_webhook_read_acuity(const char *data, size_t len, BookingArena *arena,
 	event->booking = booking_form_value(&form, "id");
 	add_key(event, booking_form_value(&form, "appointmentTypeID"));
 	add_key(event, booking_form_value(&form, "calendarID"));
-	if (event->booking == NULL || !is_label(event->booking))
+	if (event->booking == NULL || !booking_webhook_is_label(event->booking))
 		unusable(event, "no_booking");
 }
 
@@ -238,6 +238,52 @@ booking_webhook_read_graph(const char *data, size_t len, BookingArena *arena,
 	}
 	*count = n;
 	return notes;
+}
+
+/*
+ * See webhook_event.h.  Secrets of ours have no character that JSON escapes.
+ */
+const char *
+booking_webhook_peek_graph(const char *data, size_t len, size_t *state_len)
+{
+	static const char name[] = "\"clientState\"";
+	const char *end = data + len;
+	const char *at = data;
+
+	*state_len = 0;
+	while ((at = memchr(at, '"', end - at)) != NULL)
+	{
+		const char *close;
+
+		if ((size_t) (end - at) < sizeof(name) - 1 ||
+			memcmp(at, name, sizeof(name) - 1) != 0)
+		{
+			at++;
+			continue;
+		}
+		at = skip_blanks(at + sizeof(name) - 1, end);
+		if (at == end || *at != ':')
+			continue;
+		at = skip_blanks(at + 1, end);
+		if (at == end || *at != '"')
+			return at;
+		at++;
+		close = memchr(at, '"', end - at);
+		*state_len = close == NULL ? 0 : close - at;
+		return close == NULL ? NULL : at;
+	}
+	return NULL;
+}
+
+/*
+ * The first byte that is no blank of JSON.
+ */
+static const char *
+skip_blanks(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+		at++;
+	return at;
 }
 
 /*
@@ -288,7 +334,7 @@ is_one_of(const char *text, const char *const *words, int count)
 static void
 add_key(BookingWebhookEvent *event, const char *key)
 {
-	if (key != NULL && is_label(key) && event->nkeys < BOOKING_WEBHOOK_KEYS)
+	if (key != NULL && booking_webhook_is_label(key) && event->nkeys < BOOKING_WEBHOOK_KEYS)
 		event->keys[event->nkeys++] = key;
 }
 
@@ -340,7 +386,7 @@ read_time(BookingWebhookEvent *event, const BookingJson *json,
 static void
 finish(BookingWebhookEvent *event)
 {
-	if (event->booking == NULL || !is_label(event->booking))
+	if (event->booking == NULL || !booking_webhook_is_label(event->booking))
 	{
 		event->booking = NULL;
 		unusable(event, "no_booking");
@@ -348,21 +394,21 @@ finish(BookingWebhookEvent *event)
 	else if (!event->has_version)
 		unusable(event, "no_version");
 	if (event->old_booking != NULL && event->booking != NULL &&
-		(!is_label(event->old_booking) ||
+		(!booking_webhook_is_label(event->old_booking) ||
 		 strcmp(event->old_booking, event->booking) == 0))
 		event->old_booking = NULL;
 	if (event->new_booking != NULL && event->booking != NULL &&
-		(!is_label(event->new_booking) ||
+		(!booking_webhook_is_label(event->new_booking) ||
 		 strcmp(event->new_booking, event->booking) == 0))
 		event->new_booking = NULL;
 }
 
 /*
- * Can a text be an identity, with room for a generation behind it?  One in which
- * a character was replaced could be that of another.
+ * See webhook_event.h.  A text in which a character was replaced could be that
+ * of another.
  */
-static bool
-is_label(const char *text)
+bool
+booking_webhook_is_label(const char *text)
 {
 	size_t		len = strlen(text);
 

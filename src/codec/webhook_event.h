@@ -73,6 +73,17 @@ extern void booking_webhook_read_acuity(const char *data, size_t len,
 										BookingArena *arena,
 										BookingWebhookEvent *event);
 
+/*
+ * The first clientState that bytes show, without reading them as JSON, and how
+ * long it is, 0 if it is no string; NULL if there is none.  What is read
+ * afterwards is compared again.
+ */
+extern const char *booking_webhook_peek_graph(const char *data, size_t len,
+											  size_t *state_len);
+
+/* can a text be an identity, with room for a generation behind it? */
+extern bool booking_webhook_is_label(const char *text);
+
 /* notifications of a delivery; NULL, with *count 0, if it is none */
 extern const BookingWebhookNote *booking_webhook_read_graph(const char *data,
 															size_t len,

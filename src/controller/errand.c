@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * errand.c
- *	  requests of accounts that carry out no operation and read no calendar
+ *	  requests that carry out no operation and read no calendar
  *
  *	lease	in a transaction: what is due is taken in hand
  *	start	no transaction: the first request of each goes out
@@ -25,6 +25,7 @@
 #include "controller/credential.h"
 #include "controller/errand.h"
 #include "controller/limits.h"
+#include "controller/reading.h"
 #include "controller/signin.h"
 #include "store/account.h"
 
@@ -48,9 +49,6 @@ typedef struct SignIn
 	const char *problem;
 } SignIn;
 
-static BookingErrand *make_errand(const BookingErrandKind *kind, int64 id,
-								  size_t size,
-								  const BookingErrandAccount *account);
 static bool sign_in(BookingCall *call, SignIn *work);
 static void sign_in_item(BookingCall *call, void *arg);
 static void put_off_item(BookingCall *call, void *arg);
@@ -121,7 +119,10 @@ booking_errand_make(BookingCall *call, const BookingErrandKind *kind, int64 id,
 
 	if (booking_load_full(key))
 		return NULL;
-	work.errand = make_errand(kind, id, size, account);
+	work.errand = booking_errand_begin(kind, id, size);
+	work.errand->provider = work.account.provider;
+	work.errand->tenant = booking_errand_copy(work.errand, account->tenant);
+	work.errand->account = booking_errand_copy(work.errand, account->account);
 	if (!sign_in(call, &work))
 	{
 		free_errand(work.errand);
@@ -132,11 +133,10 @@ booking_errand_make(BookingCall *call, const BookingErrandKind *kind, int64 id,
 }
 
 /*
- * An errand in the list, with nothing to sign in with yet.
+ * An errand in the list, with nothing to sign in with yet, of no account.
  */
-static BookingErrand *
-make_errand(const BookingErrandKind *kind, int64 id, size_t size,
-			const BookingErrandAccount *account)
+BookingErrand *
+booking_errand_begin(const BookingErrandKind *kind, int64 id, size_t size)
 {
 	BookingArena *arena = booking_arena_create(ARENA_LIMIT);
 	BookingErrand *errand;
@@ -152,12 +152,18 @@ make_errand(const BookingErrandKind *kind, int64 id, size_t size,
 	errand->kind = kind;
 	errand->id = id;
 	errand->arena = arena;
-	errand->provider = booking_provider_find(account->provider);
-	errand->tenant = booking_errand_copy(errand, account->tenant);
-	errand->account = booking_errand_copy(errand, account->account);
 	dlist_push_tail(&errands, &errand->node);
 	nerrands++;
 	return errand;
+}
+
+/*
+ * Let go of an errand that was begun and cannot be made.
+ */
+void
+booking_errand_drop(BookingErrand *errand)
+{
+	free_errand(errand);
 }
 
 /*
@@ -274,6 +280,7 @@ booking_errand_lease(BookingCall *call)
 {
 	booking_conference_lease(call);
 	booking_channel_lease(call);
+	booking_reading_lease(call);
 }
 
 /*
@@ -282,14 +289,21 @@ booking_errand_lease(BookingCall *call)
 bool
 booking_errand_next_due(TimestampTz *next_at)
 {
-	TimestampTz conference_at;
-	TimestampTz channel_at;
-	bool		conference = booking_conference_next_due(&conference_at);
-	bool		channel = booking_channel_next_due(&channel_at);
+	bool		(*const due[]) (TimestampTz *next_at) = {
+		booking_conference_next_due, booking_channel_next_due,
+		booking_reading_next_due
+	};
+	bool		found = false;
+	TimestampTz at;
 
-	*next_at = conference && (!channel || conference_at < channel_at) ?
-		conference_at : channel_at;
-	return conference || channel;
+	for (int i = 0; i < lengthof(due); i++)
+	{
+		if (!due[i] (&at))
+			continue;
+		*next_at = found ? Min(*next_at, at) : at;
+		found = true;
+	}
+	return found;
 }
 
 /*

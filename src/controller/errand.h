@@ -38,7 +38,7 @@ struct BookingErrand
 	const BookingErrandKind *kind;
 	int64		id;				/* of the row that it is about */
 	BookingArena *arena;		/* which no transaction touches */
-	const BookingProvider *provider;
+	const BookingProvider *provider;	/* this and the next are of an account */
 	const char *tenant;
 	const char *account;
 	BookingLoad *load;			/* the account's share, NULL when answered */
@@ -65,6 +65,9 @@ extern BookingErrand *booking_errand_make(BookingCall *call,
 										  const BookingErrandKind *kind,
 										  int64 id, size_t size,
 										  const BookingErrandAccount *account);
+extern BookingErrand *booking_errand_begin(const BookingErrandKind *kind,
+										   int64 id, size_t size);
+extern void booking_errand_drop(BookingErrand *errand);
 extern const char *booking_errand_copy(BookingErrand *errand,
 									   const char *string);
 extern ArrayType *booking_errand_ids(const BookingErrandKind *kind);

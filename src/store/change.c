@@ -54,6 +54,33 @@ booking_store_change_insert(int64 intent_id, const char *kind)
 }
 
 /*
+ * Write that a source fails as a change, which is of no intent: its name there is
+ * unique, so that it is told from others as changes are.
+ */
+void
+booking_store_change_alarm(text *tenant, text *source, int32 failures,
+						   const char *problem, TimestampTz now)
+{
+	static BookingPlan plan = {
+		"INSERT INTO booking.change (change_id, at, intent_id, revision, version,"
+		" tenant, principal, intent, kind, disposition, state, remote, event,"
+		" detail)"
+		" SELECT n.id, $5, 0, $3, 0, $1, $2, concat('alarm ', n.id), 'alarm',"
+		"  'failed', 'failed', 'none', 'none', jsonb_build_object('reason', $4)"
+		"  FROM (SELECT nextval('booking.change_id_seq') AS id) n",
+		{TEXTOID, TEXTOID, INT4OID, TEXTOID, TIMESTAMPTZOID}
+	};
+	Datum		values[5];
+
+	values[0] = PointerGetDatum(tenant);
+	values[1] = PointerGetDatum(source);
+	values[2] = Int32GetDatum(failures);
+	values[3] = CStringGetTextDatum(problem);
+	values[4] = TimestampTzGetDatum(now);
+	booking_plan_run(&plan, values, NULL, 0);
+}
+
+/*
  * The position given last, 0 if none was.
  */
 int64

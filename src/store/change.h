@@ -36,6 +36,9 @@ extern bool booking_store_tasks_wanted(const text *tenant);
 
 /* change.c */
 extern void booking_store_change_insert(int64 intent_id, const char *kind);
+extern void booking_store_change_alarm(text *tenant, text *source,
+									   int32 failures, const char *problem,
+									   TimestampTz now);
 extern int64 booking_store_feed_position(text *tenant);
 extern bool booking_store_changes_pending(text *tenant);
 extern void booking_store_changes_number(text *tenant, int limit);

@@ -165,6 +165,22 @@ booking_store_channel_find(text *channel, BookingChannel *found)
 }
 
 /*
+ * See channel.h.
+ */
+bool
+booking_store_channel_known(text *channel)
+{
+	static BookingPlan plan = {
+		"SELECT FROM booking.channel h WHERE h.channel = $1",
+		{TEXTOID}
+	};
+	Datum		values[1];
+
+	values[0] = PointerGetDatum(channel);
+	return booking_plan_run(&plan, values, NULL, 1) > 0;
+}
+
+/*
  * Give a channel that is to be opened its name and secret: new ones for each try,
  * because it is not known what came of an earlier one.
  */

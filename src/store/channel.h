@@ -53,6 +53,9 @@ typedef struct BookingChannelChange
  */
 extern bool booking_store_channel_find(text *channel, BookingChannel *found);
 
+/* is it the name of a channel, open or not? */
+extern bool booking_store_channel_known(text *channel);
+
 extern void booking_store_channels_match(const char *push_url,
 										 ArrayType *pushing,
 										 ArrayType *renewing, TimestampTz now);

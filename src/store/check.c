@@ -302,7 +302,7 @@ static Rule rules[] = {
 	{"change", {
 			"SELECT c.change_id::text, 'the change is not one of its intent'"
 			"  FROM booking.change c"
-			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			" WHERE c.kind <> 'alarm' AND NOT EXISTS (SELECT FROM booking.intent i"
 			"   WHERE i.intent_id = c.intent_id AND i.tenant = c.tenant"
 			"     AND i.principal = c.principal AND i.intent = c.intent"
 			"     AND i.revision >= c.revision)"
@@ -312,7 +312,7 @@ static Rule rules[] = {
 			"  FROM (SELECT change_id, revision, \"position\","
 			"         lag(revision) OVER w AS earlier,"
 			"         lag(\"position\") OVER w AS earlier_position"
-			"          FROM booking.change"
+			"          FROM booking.change WHERE kind <> 'alarm'"
 			"         WINDOW w AS (PARTITION BY intent_id ORDER BY change_id)) c"
 			" WHERE c.revision <= c.earlier"
 			"    OR c.\"position\" <= c.earlier_position"

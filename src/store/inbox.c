@@ -64,8 +64,26 @@ booking_store_inbox_insert(const BookingWebhookSource *source,
 }
 
 /*
+ * Is the same there?
+ */
+bool
+booking_store_inbox_knows(text *source, text *dedupe)
+{
+	static BookingPlan plan = {
+		"SELECT FROM booking.inbox i WHERE i.source = $1 AND i.dedupe = $2",
+		{TEXTOID, TEXTOID}
+	};
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(source);
+	values[1] = PointerGetDatum(dedupe);
+	return booking_plan_run(&plan, values, NULL, 1) > 0;
+}
+
+/*
  * Count a copy of a delivery that is there; returns whether it has the same
- * body, byte for byte, and which it is.
+ * body, byte for byte, and which it is.  What a listing told has a body that
+ * was made here, so that it cannot be compared.
  */
 bool
 booking_store_inbox_same(text *source, text *dedupe, bytea *body,
@@ -74,7 +92,7 @@ booking_store_inbox_same(text *source, text *dedupe, bytea *body,
 	static BookingPlan plan = {
 		"UPDATE booking.inbox i SET copies = i.copies + 1"
 		" WHERE i.source = $1 AND i.dedupe = $2"
-		" RETURNING i.delivery, i.body = $3",
+		" RETURNING i.delivery, i.body = $3 OR i.verdict = 'found'",
 		{TEXTOID, TEXTOID, BYTEAOID}
 	};
 	Datum		values[3];

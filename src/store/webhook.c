@@ -76,7 +76,10 @@ booking_store_webhook_source_remove(text *source, TimestampTz now)
 {
 	static BookingPlan plan = {
 		"WITH secrets AS (DELETE FROM booking.webhook_secret WHERE source = $1),"
-		" maps AS (DELETE FROM booking.webhook_map WHERE source = $1)"
+		" maps AS (DELETE FROM booking.webhook_map WHERE source = $1),"
+		" readers AS (DELETE FROM booking.webhook_reader WHERE source = $1),"
+		" credentials AS (DELETE FROM booking.webhook_credential"
+		"  WHERE source = $1)"
 		" UPDATE booking.webhook_source SET removed_at = $2, failures = 0,"
 		" problem = NULL WHERE source = $1",
 		{TEXTOID, TIMESTAMPTZOID}

@@ -104,6 +104,7 @@ extern int64 booking_store_inbox_insert(const BookingWebhookSource *source,
 										const BookingDelivery *delivery);
 extern bool booking_store_inbox_same(text *source, text *dedupe, bytea *body,
 									 int64 *delivery);
+extern bool booking_store_inbox_knows(text *source, text *dedupe);
 extern void booking_store_inbox_decide(int64 delivery, const char *state,
 									   const char *reason,
 									   const TimestampTz *next_at,

@@ -190,7 +190,8 @@ booking_apply_record(BookingCall *call, const BookingWebhookSource *source,
 	booking_store_inbox_decide(delivery, outcome->state, outcome->reason,
 							   again ? &next : NULL, outcome->failed,
 							   booking_call_hold_clock());
-	if (again || strcmp(outcome->state, "waiting") == 0)
+	if (again || strcmp(outcome->state, "waiting") == 0 ||
+		strcmp(outcome->state, "read_wanted") == 0)
 		booking_wake_at_commit();
 	if (outcome->late)
 		booking_store_webhook_count(source->source, "late_create",

@@ -50,7 +50,31 @@ extern void booking_apply_record(BookingCall *call,
 extern void booking_webhook_decode(const BookingWebhookSource *source,
 								   const bytea *body, BookingArena *arena,
 								   BookingWebhookEvent *event);
+extern bool booking_webhook_can_store(const BookingWebhookEvent *event);
 extern BookingArena *booking_webhook_arena(void);
+
+/* delivery.c */
+extern void booking_webhook_fill_row(BookingDelivery *row,
+									 const BookingWebhookEvent *event,
+									 bytea *body, const char *verdict);
+extern text *booking_webhook_digest(const char *prefix, const bytea *body);
+
+/* found.c */
+extern bool booking_webhook_found(BookingCall *call,
+								  const BookingWebhookSource *source,
+								  const char *data);
+extern bool booking_webhook_read(BookingCall *call,
+								 const BookingWebhookSource *source,
+								 int64 number, BookingWebhookEvent *event);
+
+/* health.c */
+extern void booking_webhook_note_health(BookingCall *call,
+										const BookingWebhookSource *source,
+										const char *problem);
+extern void booking_webhook_alarm(BookingCall *call,
+								  const BookingWebhookSource *source,
+								  const char *what, int32 failures,
+								  const char *problem);
 
 /* replay.c */
 extern void booking_webhook_settle(BookingCall *call, int limit);

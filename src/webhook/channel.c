@@ -49,6 +49,7 @@ static bool is_handshake(const BookingRawDelivery *raw, BookingArena *arena,
 static const char *hear(const BookingChannel *channel,
 						const BookingRawDelivery *raw, BookingArena *arena,
 						Ring *what);
+static void replace_channel(const BookingChannel *channel);
 static const char *hear_google(const BookingRawDelivery *raw,
 							   const char *secret, Ring *what);
 static const char *hear_graph(const BookingRawDelivery *raw,
@@ -144,14 +145,31 @@ hear(const BookingChannel *channel, const BookingRawDelivery *raw,
 
 	if (channel->secret == NULL)
 		return "no_secret";
-	secret = booking_unseal(channel->secret, channel->secret_sealed,
-							booking_channel_seal_context(channel->channel));
+	secret = booking_unseal_try(channel->secret, channel->secret_sealed,
+								booking_channel_seal_context(channel->channel));
+	if (secret == NULL)
+	{
+		replace_channel(channel);
+		return "no_secret";
+	}
 	problem = secret[0] == '\0' ? "no_secret" :
 		strcmp(channel->provider, "graph") == 0 ?
 		hear_graph(raw, secret, arena, what) :
 		hear_google(raw, secret, what);
 	explicit_bzero(secret, strlen(secret));
 	return problem;
+}
+
+/*
+ * The secret was sealed with another key, so that nothing can be verified any
+ * more: have the channel opened anew, with another secret.
+ */
+static void
+replace_channel(const BookingChannel *channel)
+{
+	booking_store_channel_hasten(channel->channel_id, true,
+								 booking_call_hold_clock());
+	booking_wake_at_commit();
 }
 
 /*
@@ -176,17 +194,25 @@ hear_google(const BookingRawDelivery *raw, const char *secret, Ring *what)
 }
 
 /*
- * Microsoft: every notification has the secret.  All of them are compared,
- * whatever came out before.
+ * Microsoft: every notification has the secret.  Of a body that does not show it
+ * first nothing is parsed.  All of them are compared, whatever came out before.
  */
 static const char *
 hear_graph(const BookingRawDelivery *raw, const char *secret,
 		   BookingArena *arena, Ring *what)
 {
 	const BookingWebhookNote *notes;
+	const char *shown;
+	size_t		shown_len;
 	int			count;
 	int			matches = 0;
 
+	shown = booking_webhook_peek_graph(VARDATA_ANY(raw->body),
+									   VARSIZE_ANY_EXHDR(raw->body), &shown_len);
+	if (shown == NULL)
+		return "malformed_signature";
+	if (!booking_verify_equal(pnstrdup(shown, shown_len), secret))
+		return "bad_signature";
 	notes = booking_webhook_read_graph(VARDATA_ANY(raw->body),
 									   VARSIZE_ANY_EXHDR(raw->body), arena,
 									   &count);

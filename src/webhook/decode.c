@@ -22,7 +22,6 @@
 #define ARENA_BYTES (64 * 1024 * 1024)
 
 static void free_arena(void *arena);
-static bool can_be_stored(const BookingWebhookEvent *event);
 static bool is_ascii(const char *text);
 
 /*
@@ -43,7 +42,7 @@ booking_webhook_decode(const BookingWebhookSource *source, const bytea *body,
 		booking_webhook_read_acuity(data, len, arena, event);
 	else
 		booking_webhook_read_standard(data, len, arena, event);
-	if (!can_be_stored(event))
+	if (!booking_webhook_can_store(event))
 	{
 		memset(event, 0, sizeof(*event));
 		event->meaning = BOOKING_WEBHOOK_UNUSABLE;
@@ -83,8 +82,8 @@ free_arena(void *arena)
 /*
  * Can the texts of an event, which are UTF-8, be text of this database?
  */
-static bool
-can_be_stored(const BookingWebhookEvent *event)
+bool
+booking_webhook_can_store(const BookingWebhookEvent *event)
 {
 	bool		good = true;
 

@@ -19,9 +19,9 @@
 #include "utils/json.h"
 
 #include "compat.h"
-#include "ledger/access.h"
 #include "ledger/args.h"
 #include "webhook/apply.h"
+#include "webhook/source.h"
 
 PG_FUNCTION_INFO_V1(booking_webhook_reads);
 PG_FUNCTION_INFO_V1(booking_webhook_read_done);
@@ -125,16 +125,7 @@ begin(BookingCall *call, FunctionCallInfo fcinfo, text *name,
 	  BookingWebhookSource *source)
 {
 	booking_call_begin(call, fcinfo, true);
-	if (!booking_store_webhook_source_read(name, source) || source->removed)
-	{
-		if (!call->privileged)
-			booking_access_raise_denied();
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("webhook source does not exist"),
-				 errhint("Put it with booking_webhook_source_put first, and check the spelling.")));
-	}
-	booking_access_demand(call, source->tenant);
+	booking_webhook_demand_source(call, name, source);
 	call->privileged = true;
 }
 

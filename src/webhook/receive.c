@@ -18,11 +18,8 @@
  */
 #include "postgres.h"
 
-#include "common/cryptohash.h"
-#include "common/sha2.h"
 #include "utils/builtins.h"
 
-#include "codec/label.h"
 #include "compat.h"
 #include "ledger/args.h"
 #include "ledger/count.h"
@@ -41,14 +38,9 @@ static void take(BookingCall *call, const BookingWebhookSource *source,
 static int64 store(BookingCall *call, const BookingWebhookSource *source,
 				   const BookingWebhookEvent *event, bytea *body,
 				   BookingReply *reply);
-static text *dedupe_of(const BookingWebhookEvent *event, const bytea *body);
-static text *digest_of(const char *prefix, const bytea *body);
-static text *label_of(const char *string);
 static void apply(BookingCall *call, const BookingWebhookSource *source,
 				  int64 delivery, const BookingWebhookEvent *event,
 				  BookingReply *reply);
-static void note_health(BookingCall *call, const BookingWebhookSource *source,
-						const char *problem);
 
 /*
  * booking_webhook_receive(source, headers, body, query) returns (status,
@@ -126,7 +118,7 @@ refuse(BookingCall *call, const BookingWebhookSource *source, int status,
 	*reply = (BookingReply) {status, status == 413 ? "too large\n" :
 		"not verified\n", verdict};
 	booking_store_webhook_count(source->source, verdict, call->now);
-	note_health(call, source, verdict);
+	booking_webhook_note_health(call, source, verdict);
 }
 
 /*
@@ -146,7 +138,7 @@ take(BookingCall *call, const BookingWebhookSource *source,
 	if (delivery != 0)
 		apply(call, source, delivery, &event, reply);
 	else
-		note_health(call, source, event.problem);
+		booking_webhook_note_health(call, source, event.problem);
 }
 
 /*
@@ -159,19 +151,10 @@ static int64
 store(BookingCall *call, const BookingWebhookSource *source,
 	  const BookingWebhookEvent *event, bytea *body, BookingReply *reply)
 {
-	BookingDelivery row = {0};
+	BookingDelivery row;
 	int64		delivery;
 
-	row.received_at = booking_call_hold_clock();
-	row.verdict = reply->verdict;
-	row.state = "ignored";
-	row.reason = event->problem;
-	row.type = label_of(event->type);
-	row.booking = label_of(event->booking);
-	row.has_version = event->has_version;
-	row.version = event->version;
-	row.dedupe = dedupe_of(event, body);
-	row.body = body;
+	booking_webhook_fill_row(&row, event, body, reply->verdict);
 	delivery = booking_store_inbox_insert(source, &row);
 	if (delivery != 0)
 		return delivery;
@@ -184,69 +167,10 @@ store(BookingCall *call, const BookingWebhookSource *source,
 			booking_webhook_by_calendar(source) ? delivery : 0;
 	row.verdict = "duplicate";
 	row.reason = "altered_copy";
-	row.dedupe = digest_of("altered", body);
+	row.dedupe = booking_webhook_digest("altered", body);
 	if (booking_store_inbox_insert(source, &row) == 0)
 		(void) booking_store_inbox_same(source->source, row.dedupe, body, &delivery);
 	return 0;
-}
-
-/*
- * What makes a delivery the same as another: booking, type and version; of
- * those that only cause a reading, one at a time is enough; of what means
- * nothing here, its bytes.
- */
-static text *
-dedupe_of(const BookingWebhookEvent *event, const bytea *body)
-{
-	switch (event->meaning)
-	{
-		case BOOKING_WEBHOOK_IGNORED:
-		case BOOKING_WEBHOOK_UNUSABLE:
-			return digest_of("unused", body);
-		case BOOKING_WEBHOOK_READ:
-			return cstring_to_text(psprintf("read\n%s", event->booking));
-		case BOOKING_WEBHOOK_PENDING:
-		case BOOKING_WEBHOOK_LIVE:
-		case BOOKING_WEBHOOK_ENDED:
-			return cstring_to_text(psprintf("%s\n" INT64_FORMAT "\n%s", event->type,
-											event->version, event->booking));
-	}
-	return NULL;
-}
-
-/*
- * A body by its digest, under a word that begins no other kind of sameness.
- */
-static text *
-digest_of(const char *prefix, const bytea *body)
-{
-	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
-	uint8		digest[PG_SHA256_DIGEST_LENGTH];
-	char		hex[2 * PG_SHA256_DIGEST_LENGTH + 1];
-	bool		ok = hash != NULL && pg_cryptohash_init(hash) >= 0 &&
-		pg_cryptohash_update(hash, (const uint8 *) VARDATA_ANY(body),
-							 VARSIZE_ANY_EXHDR(body)) >= 0 &&
-		pg_cryptohash_final(hash, digest, sizeof(digest)) >= 0;
-
-	pg_cryptohash_free(hash);
-	if (!ok)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not compute a digest")));
-	hex[hex_encode((const char *) digest, sizeof(digest), hex)] = '\0';
-	return cstring_to_text(psprintf("%s\n%s", prefix, hex));
-}
-
-/*
- * A text from outside, NULL unless it is a label.
- */
-static text *
-label_of(const char *string)
-{
-	if (string == NULL ||
-		booking_label_check(string, strlen(string), true) != BOOKING_LABEL_OK)
-		return NULL;
-	return cstring_to_text(string);
 }
 
 /*
@@ -266,32 +190,6 @@ apply(BookingCall *call, const BookingWebhookSource *source, int64 delivery,
 				 errmsg("a booking that was canceled is not made again"),
 				 errdetail("It is delivery %lld of booking.inbox.",
 						   (long long) delivery)));
-	note_health(call, source, outcome.failed ? outcome.reason :
+	booking_webhook_note_health(call, source, outcome.failed ? outcome.reason :
 				strcmp(reply->verdict, "unusable") == 0 ? event->problem : NULL);
-}
-
-/*
- * Note whether a delivery failed, and raise the alarm when the first, the fifth
- * and the twentieth in a row has.
- */
-static void
-note_health(BookingCall *call, const BookingWebhookSource *source,
-			const char *problem)
-{
-	int32		failures;
-
-	if (problem == NULL)
-	{
-		if (source->failures > 0)
-			booking_store_webhook_source_works(source->source);
-		return;
-	}
-	failures = booking_store_webhook_source_failed(source->source, problem,
-												   call->now);
-	if (failures == 1 || failures == 5 || failures == 20)
-		ereport(LOG,
-				(errmsg("deliveries of a webhook source fail"),
-				 errdetail("Tenant \"%s\", source \"%s\": %d in a row, the last one with %s.",
-						   text_to_cstring(source->tenant),
-						   text_to_cstring(source->source), failures, problem)));
 }

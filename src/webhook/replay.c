@@ -20,9 +20,9 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
-#include "ledger/access.h"
 #include "ledger/args.h"
 #include "webhook/apply.h"
+#include "webhook/source.h"
 
 PG_FUNCTION_INFO_V1(booking_webhook_replay);
 PG_FUNCTION_INFO_V1(booking_webhook_replay_list);
@@ -93,17 +93,7 @@ replay(FunctionCallInfo fcinfo, Replay *replay)
 	bool		nulls[3] = {false};
 
 	booking_call_begin(&call, fcinfo, true);
-	if (!booking_store_webhook_source_read(replay->source, &source) ||
-		source.removed)
-	{
-		if (!call.privileged)
-			booking_access_raise_denied();
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("webhook source does not exist"),
-				 errhint("Put it with booking_webhook_source_put first, and check the spelling.")));
-	}
-	booking_access_demand(&call, source.tenant);
+	booking_webhook_demand_source(&call, replay->source, &source);
 	call.privileged = true;
 	due = booking_store_webhook_due(source.source, booking_call_hold_clock(),
 									PAGE, &count);

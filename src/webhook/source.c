@@ -23,8 +23,10 @@
 #include "ledger/args.h"
 #include "ledger/detail.h"
 #include "ledger/terms.h"
+#include "store/channel.h"
 #include "store/seal.h"
 #include "store/store.h"
+#include "webhook/source.h"
 #include "webhook/verify.h"
 
 PG_FUNCTION_INFO_V1(booking_webhook_source_put);
@@ -36,6 +38,9 @@ PG_FUNCTION_INFO_V1(booking_webhook_map);
 
 #define MAX_SECRETS 10
 #define MAX_SECRET_BYTES 1000
+
+/* settings that are true or false */
+static const char *const switches[] = {"by_calendar", "organization"};
 
 /* settings that are whole numbers, and what they may be */
 static const struct
@@ -51,14 +56,11 @@ static const struct
 
 static void check_kind(const text *kind);
 static void check_settings(Jsonb *settings);
+static bool is_switch_setting(const JsonbValue *key, const JsonbValue *value);
 static bool is_number_setting(const JsonbValue *key, const JsonbValue *value);
 static bool is_true(PGFunction compare, Datum a, Datum b);
 pg_noreturn static void raise_settings(void);
-static void demand_source(const BookingCall *call, text *name,
-						  BookingWebhookSource *source);
 static char *secret_arg(FunctionCallInfo fcinfo);
-static void audit(const BookingCall *call, const char *action,
-				  const BookingWebhookSource *source);
 static int	secrets_left(text *source);
 
 /*
@@ -96,6 +98,13 @@ booking_webhook_source_put(PG_FUNCTION_ARGS)
 				 errhint("Put another source.")));
 	if (!known && kind == NULL)
 		booking_arg_require(fcinfo, 2, "kind");
+
+	/* it would take what is sent to the channel; its own are long and random */
+	if (!known && booking_store_channel_known(name))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("argument \"%s\" is the name of a channel", "source"),
+				 errhint("Make a name that cannot be guessed.")));
 	if (!known)
 	{
 		source.source = name;
@@ -106,7 +115,7 @@ booking_webhook_source_put(PG_FUNCTION_ARGS)
 	booking_store_webhook_source_put(tenant, name, source.kind,
 									 settings != NULL ? settings : source.settings,
 									 call.now);
-	audit(&call, "webhook_source_put", &source);
+	booking_webhook_audit(&call, "webhook_source_put", &source);
 	booking_call_end(&call);
 	PG_RETURN_VOID();
 }
@@ -122,14 +131,14 @@ booking_webhook_source_remove(PG_FUNCTION_ARGS)
 	BookingCall call;
 
 	booking_call_begin(&call, fcinfo, true);
-	demand_source(&call, name, &source);
+	booking_webhook_demand_source(&call, name, &source);
 	if (booking_store_inbox_waiting(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("deliveries of the webhook source wait for their other half"),
 				 errhint("See booking.inbox where state is waiting; they are settled after pair_wait seconds.")));
 	booking_store_webhook_source_remove(name, call.now);
-	audit(&call, "webhook_source_remove", &source);
+	booking_webhook_audit(&call, "webhook_source_remove", &source);
 	booking_call_end(&call);
 	PG_RETURN_VOID();
 }
@@ -150,7 +159,7 @@ booking_webhook_secret_put(PG_FUNCTION_ARGS)
 	int32		number;
 
 	booking_call_begin(&call, fcinfo, true);
-	demand_source(&call, name, &source);
+	booking_webhook_demand_source(&call, name, &source);
 	if (booking_text_is(source.kind, "standard") &&
 		booking_signature_standard_key(plain, key) < 0)
 		ereport(ERROR,
@@ -173,7 +182,7 @@ booking_webhook_secret_put(PG_FUNCTION_ARGS)
 				 errmsg("the secret is stored unencrypted"),
 				 errhint("Set booking.secret_key_file, and put the secret again.")));
 	number = booking_store_webhook_secret_put(name, sealed, secret, call.now);
-	audit(&call, "webhook_secret_put", &source);
+	booking_webhook_audit(&call, "webhook_secret_put", &source);
 	booking_call_end(&call);
 	PG_RETURN_INT32(number);
 }
@@ -193,14 +202,19 @@ booking_webhook_secret_retire(PG_FUNCTION_ARGS)
 	int			found = 0;
 
 	booking_call_begin(&call, fcinfo, true);
-	demand_source(&call, name, &source);
+	booking_webhook_demand_source(&call, name, &source);
 	secrets = booking_store_webhook_secrets(name, &count);
 	for (int i = 0; i < count; i++)
 	{
-		char	   *stored = booking_unseal(secrets[i].secret, secrets[i].sealed,
-											booking_verify_seal_context(name));
-		bool		equal = booking_verify_equal(stored, plain);
+		char	   *stored = booking_unseal_try(secrets[i].secret,
+												secrets[i].sealed,
+												booking_verify_seal_context(name));
+		bool		equal;
 
+		/* sealed with another key, it can be retired by its number alone */
+		if (stored == NULL)
+			continue;
+		equal = booking_verify_equal(stored, plain);
 		explicit_bzero(stored, strlen(stored));
 		if (equal && booking_store_webhook_secret_remove(name, secrets[i].number))
 			found++;
@@ -211,7 +225,7 @@ booking_webhook_secret_retire(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("the webhook source has no such secret"),
 				 errhint("See the numbers in booking.webhook_secret.")));
-	audit(&call, "webhook_secret_retire", &source);
+	booking_webhook_audit(&call, "webhook_secret_retire", &source);
 	count -= found;
 	booking_call_end(&call);
 	PG_RETURN_INT32(count);
@@ -230,13 +244,13 @@ booking_webhook_secret_retire_number(PG_FUNCTION_ARGS)
 	int			count;
 
 	booking_call_begin(&call, fcinfo, true);
-	demand_source(&call, name, &source);
+	booking_webhook_demand_source(&call, name, &source);
 	if (!booking_store_webhook_secret_remove(name, number))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("the webhook source has no such secret"),
 				 errhint("See the numbers in booking.webhook_secret.")));
-	audit(&call, "webhook_secret_retire", &source);
+	booking_webhook_audit(&call, "webhook_secret_retire", &source);
 	count = secrets_left(name);
 	booking_call_end(&call);
 	PG_RETURN_INT32(count);
@@ -259,7 +273,7 @@ booking_webhook_map(PG_FUNCTION_ARGS)
 	BookingCall call;
 
 	booking_call_begin(&call, fcinfo, true);
-	demand_source(&call, name, &source);
+	booking_webhook_demand_source(&call, name, &source);
 	if (resource == NULL)
 		booking_store_webhook_map_remove(name, remote_key);
 	else
@@ -273,7 +287,7 @@ booking_webhook_map(PG_FUNCTION_ARGS)
 		booking_store_permission_put(source.tenant, name, resource, true);
 		booking_store_webhook_map_put(name, remote_key, resource);
 	}
-	audit(&call, "webhook_map", &source);
+	booking_webhook_audit(&call, "webhook_map", &source);
 	booking_call_end(&call);
 	PG_RETURN_VOID();
 }
@@ -326,13 +340,25 @@ check_settings(Jsonb *settings)
 				raise_settings();
 			booking_terms_check(terms);
 		}
-		else if (key.val.string.len == strlen("by_calendar") &&
-				 strncmp(key.val.string.val, "by_calendar", key.val.string.len) == 0 &&
-				 value.type == jbvBool)
-			continue;
-		else if (!is_number_setting(&key, &value))
+		else if (!is_switch_setting(&key, &value) &&
+				 !is_number_setting(&key, &value))
 			raise_settings();
 	}
+}
+
+/*
+ * Is it a setting that is true or false?
+ */
+static bool
+is_switch_setting(const JsonbValue *key, const JsonbValue *value)
+{
+	for (int i = 0; i < lengthof(switches); i++)
+	{
+		if (key->val.string.len == strlen(switches[i]) &&
+			strncmp(key->val.string.val, switches[i], key->val.string.len) == 0)
+			return value->type == jbvBool;
+	}
+	return false;
 }
 
 /*
@@ -378,7 +404,7 @@ raise_settings(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("argument \"%s\" is invalid", "settings"),
-			 errhint("Give an object with tolerance (1 to 604800 seconds), pair_wait (0 to 2592000 seconds), max_bytes (1 to %d), by_calendar (true or false) and terms (an object), or some of them.",
+			 errhint("Give an object with tolerance (1 to 604800 seconds), pair_wait (0 to 2592000 seconds), max_bytes (1 to %d), by_calendar and organization (true or false) and terms (an object), or some of them.",
 					 BOOKING_JSON_BYTES)));
 }
 
@@ -386,9 +412,9 @@ raise_settings(void)
  * Read a source that the caller may manage, or raise an error.  To others none
  * exists.
  */
-static void
-demand_source(const BookingCall *call, text *name,
-			  BookingWebhookSource *source)
+void
+booking_webhook_demand_source(const BookingCall *call, text *name,
+							  BookingWebhookSource *source)
 {
 	bool		known = booking_store_webhook_source_read(name, source);
 
@@ -437,9 +463,9 @@ secrets_left(text *source)
 /*
  * Record who did what to a source.
  */
-static void
-audit(const BookingCall *call, const char *action,
-	  const BookingWebhookSource *source)
+void
+booking_webhook_audit(const BookingCall *call, const char *action,
+					  const BookingWebhookSource *source)
 {
 	BookingDetail detail;
 

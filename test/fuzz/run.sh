@@ -21,7 +21,7 @@ set -eu
 seconds=${1:-0}
 [ $# -eq 0 ] || shift
 fuzzdir=$topdir/test/fuzz
-targets=${*:-ical_read ical_expand ical_write dav_multistatus dav_stream dav_error json_read json_google json_graph webhook_sign webhook_event}
+targets=${*:-ical_read ical_expand ical_write dav_multistatus dav_stream dav_error json_read json_google json_graph webhook_sign webhook_event webhook_reading}
 find_postgres
 need clang clang
 need pkg-config pkg-config

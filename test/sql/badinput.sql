@@ -23,6 +23,7 @@ SELECT FROM booking_consumer_put('badinput', 'con');
 SELECT FROM booking_webhook_source_put('badinput', 'bad_source', 'calcom');
 SET client_min_messages = error;
 SELECT FROM booking_webhook_secret_put('bad_source', 'why');
+SELECT FROM booking_webhook_credential_put('bad_source', '{"type":"bearer","token":"t"}');
 SELECT FROM booking_webhook_source_put('badinput', 'bad_reads', 'acuity');
 INSERT INTO booking.inbox (delivery, source, tenant, received_at, verdict, state, booking, body)
 	VALUES (1000000, 'bad_reads', 'badinput', '2030-01-01 00:00+00', 'accepted', 'read_wanted', 'x', '');
@@ -82,6 +83,8 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_webhook_secret_add', $$source label 'bad_source', secret reason 'why'$$),
 	('booking_webhook_secret_retire', $$source label 'bad_source', secret reason 'why'$$),
 	('booking_webhook_secret_retire_number', $$source label 'bad_source', number number! 1$$),
+	('booking_webhook_credential_put', $$source label 'bad_source', credential credential '{"type":"bearer","token":"t"}', base_url url NULL$$),
+	('booking_webhook_credential_remove', $$source label 'bad_source'$$),
 	('booking_webhook_map', $$source label 'bad_source', remote_key label 'key', resource label? 'r'$$),
 	('booking_webhook_receive', $$source any 'bad_source', headers any '{}', body any '', query any NULL$$),
 	('booking_webhook_read_done', $$source label 'bad_reads', delivery version 1000000, found any NULL$$),

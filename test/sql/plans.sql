@@ -164,6 +164,7 @@ SELECT same('with one filter', (SELECT string_agg(t::regclass || ': ' || x, ' ' 
 			'booking.channel: WHERE false booking.counter: WHERE false '
 			'booking.credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
 			' booking.token: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
+			' booking.webhook_credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
 			' booking.webhook_secret: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');
 SELECT same('every relation is a member', (SELECT string_agg(relname, ' ') FROM pg_class c
 			WHERE relnamespace = 'booking'::regnamespace AND relkind IN ('r', 'v', 'S')

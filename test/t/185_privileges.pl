@@ -87,6 +87,8 @@ booking_webhook_secret_put operator | booking_webhook_secret_put('SOURCE', 'whse
 booking_webhook_secret_add operator | booking_webhook_secret_add('SOURCE', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTM=')
 booking_webhook_secret_retire operator | booking_webhook_secret_retire('SOURCE', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTM=')
 booking_webhook_secret_retire_number operator | booking_webhook_secret_retire_number('SOURCE', 1)
+booking_webhook_credential_put operator | booking_webhook_credential_put('SOURCE read', '{"type": "bearer", "token": "x"}')
+booking_webhook_credential_remove operator | booking_webhook_credential_remove('spare SOURCE read')
 booking_webhook_map operator | booking_webhook_map('SOURCE', 'key', 'room')
 booking_webhook_receive receiver | * booking_webhook_receive('SOURCE', '[]', '')
 booking_webhook_replay operator | booking_webhook_replay('SOURCE')
@@ -161,6 +163,8 @@ token owner | none
 webhook_booking operator | tenant
 webhook_count operator | source
 webhook_map operator | source
+webhook_reader operator | source
+webhook_credential owner | none
 webhook_secret owner | none
 webhook_source operator | tenant
 EOT
@@ -243,6 +247,8 @@ SELECT booking_calendar_put('TENANT', 'spare', 'dav', '/spare/');
 SELECT booking_sync('TENANT', 'cal');
 SELECT booking_claim('TENANT', 'ada', 'sent', 'hall', R);
 SELECT booking_webhook_source_put('TENANT', s, 'standard') FROM unnest('{SOURCE,spare SOURCE}'::text[]) s;
+SELECT booking_webhook_source_put('TENANT', s, 'calcom') FROM unnest('{SOURCE read,spare SOURCE read}'::text[]) s;
+SELECT booking_webhook_credential_put(s, '{"type": "bearer", "token": "secret of TENANT"}') FROM unnest('{SOURCE read,spare SOURCE read}'::text[]) s;
 SELECT booking_webhook_secret_put('SOURCE', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTE=');
 SELECT booking_webhook_map('SOURCE', 'key', 'room');
 SELECT booking_webhook_receive('SOURCE', '[]', '');
