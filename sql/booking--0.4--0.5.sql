@@ -497,3 +497,68 @@ UNION ALL
 	  JOIN booking.webhook_source s
 		ON s.source OPERATOR(pg_catalog.=) r.source
 	 WHERE r.parked OR r.tries OPERATOR(pg_catalog.>=) 5;
+ * Retention
+ *
+ * Values go, and what decides a late retry stays: identity, state, and a keyed
+ * digest of what the values were.
+ * ------------------------------------------------------------------------ */
+
+CREATE TABLE booking.retention (
+	"position"	bigint NOT NULL DEFAULT 0,
+	single		boolean NOT NULL DEFAULT true,
+	digest_key	bytea NOT NULL,
+	CONSTRAINT retention_pkey PRIMARY KEY (single),
+	CONSTRAINT retention_single_check CHECK (single)
+);
+COMMENT ON TABLE booking.retention IS 'how far retention is, and what digests are made with; the first purge makes the row';
+COMMENT ON COLUMN booking.retention."position" IS 'number of the intent behind which the next call goes on';
+COMMENT ON COLUMN booking.retention.single IS 'there is one row at most';
+COMMENT ON COLUMN booking.retention.digest_key IS 'key of the digests of purged values';
+
+SELECT pg_catalog.pg_extension_config_dump('booking.retention', '');
+
+CREATE FUNCTION booking.payload_digest(
+	key bytea, intent_id bigint, resources text[], slot text, during tstzrange,
+	expected_versions bigint[], terms jsonb)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'booking_payload_digest' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION booking.payload_digest(bytea, bigint, text[], text, tstzrange, bigint[], jsonb) IS
+	'what is kept of the values of a payload when they are purged';
+REVOKE ALL ON FUNCTION booking.payload_digest(bytea, bigint, text[], text, tstzrange, bigint[], jsonb) FROM PUBLIC;
+
+ALTER TABLE booking.intent
+	ADD COLUMN digest bytea,
+	ADD CONSTRAINT intent_purged_check CHECK
+		(during IS NOT NULL OR digest IS NOT NULL OR version = 0
+		 OR slot IS NOT NULL AND (state = 'conflict' OR state = 'canceled'));
+COMMENT ON COLUMN booking.intent.digest IS 'keyed digest of the values that were purged; NULL: all values are there';
+
+ALTER TABLE booking.proposal
+	ADD COLUMN digest bytea,
+	ALTER COLUMN during DROP NOT NULL,
+	DROP CONSTRAINT proposal_during_check,
+	ADD CONSTRAINT proposal_during_check CHECK
+		(during IS NULL AND digest IS NOT NULL OR booking.interval_is_valid(during));
+COMMENT ON COLUMN booking.proposal.digest IS 'keyed digest of the values that were purged; NULL: all values are there';
+
+CREATE INDEX conflict_intent_idx ON booking.conflict (intent_id)
+	WHERE intent_id IS NOT NULL;
+
+-- no SET clause: a procedure with one cannot commit; the C code pins
+-- search_path by itself
+CREATE PROCEDURE @extschema@.booking_retain(
+	policy jsonb, INOUT result jsonb DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'booking_retain'
+LANGUAGE C;
+COMMENT ON PROCEDURE @extschema@.booking_retain(jsonb, jsonb) IS
+	'purge values and personal data that are older than a policy says, in small transactions; what decides a late retry stays';
+
+CREATE PROCEDURE @extschema@.booking_forget(
+	tenant text, principal text, INOUT result jsonb DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'booking_forget'
+LANGUAGE C;
+COMMENT ON PROCEDURE @extschema@.booking_forget(text, text, jsonb) IS
+	'erase what is known of one person; refused while a booking of theirs is not over';
+
+REVOKE ALL ON PROCEDURE @extschema@.booking_retain(jsonb, jsonb) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE @extschema@.booking_forget(text, text, jsonb) FROM PUBLIC;

@@ -84,6 +84,14 @@ booking_decide_intent(BookingResult *result, const BookingIntent *intent,
 	result->receipt = intent->receipt;
 	result->replayed = replayed;
 	result->detail = intent->detail;
+	if (result->detail == NULL && intent->payload.digest != NULL)
+	{
+		BookingDetail detail;
+
+		booking_detail_begin(&detail);
+		booking_detail_flag(&detail, "purged");
+		result->detail = booking_detail_end(&detail);
+	}
 }
 
 /*
@@ -204,7 +212,9 @@ booking_decide_predecessor(BookingResult *result, const BookingView *view)
 		case BOOKING_STATE_NEEDS_PROPOSAL:
 			return false;
 		case BOOKING_STATE_CREATED:
-			if (!booking_want_pending(predecessor->intent_id))
+			/* whose time is gone cannot be moved */
+			if (predecessor->payload.digest == NULL &&
+				!booking_want_pending(predecessor->intent_id))
 				return false;
 			break;
 		case BOOKING_STATE_CREATING:

@@ -71,6 +71,20 @@ booking_detail_integer(BookingDetail *detail, const char *key, int64 value)
 }
 
 /*
+ * Add true.
+ */
+void
+booking_detail_flag(BookingDetail *detail, const char *key)
+{
+	JsonbValue	value;
+
+	push_string(detail, WJB_KEY, key, strlen(key));
+	value.type = jbvBool;
+	value.val.boolean = true;
+	pushJsonbValue(&detail->state, WJB_VALUE, &value);
+}
+
+/*
  * Add an instant, as ISO 8601 in UTC.
  */
 void

@@ -29,6 +29,7 @@ extern void booking_detail_word(BookingDetail *detail, const char *key,
 								const char *value);
 extern void booking_detail_integer(BookingDetail *detail, const char *key,
 								   int64 value);
+extern void booking_detail_flag(BookingDetail *detail, const char *key);
 extern void booking_detail_instant(BookingDetail *detail, const char *key,
 								   TimestampTz value);
 extern void booking_detail_words(BookingDetail *detail, const char *key,

@@ -17,12 +17,14 @@
 #include "access/htup_details.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
+#include "replication/logicalworker.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/rel.h"
 
 #include "compat.h"
 #include "ledger/lock.h"
+#include "ledger/purge.h"
 #include "ledger/state.h"
 #include "store/cache.h"
 
@@ -40,6 +42,7 @@ PG_FUNCTION_INFO_V1(booking_guard_webhook_booking_row);
 
 static TriggerData *trigger_data(FunctionCallInfo fcinfo);
 static bool is_update(const TriggerData *trigger);
+static bool is_purge(void);
 static HeapTuple new_row(const TriggerData *trigger);
 static text *column_text(HeapTuple tuple, TupleDesc desc, const char *column);
 static int32 column_integer(HeapTuple tuple, TupleDesc desc,
@@ -60,7 +63,12 @@ static const char *const intent_identity[] = {
 
 static const char *const intent_payload[] = {
 	"version", "resources", "slot", "during", "units", "expected_versions",
-	"terms", "supersedes"
+	"terms", "supersedes", "digest"
+};
+
+static const char *const intent_purged[] = {
+	"slot", "during", "expected_versions", "terms", "override_reason", "detail",
+	"evidence", "digest"
 };
 
 static const char *const intent_after_cancel[] = {
@@ -71,11 +79,20 @@ static const char *const proposal_decision[] = {
 	"state", "decided_at", "decided_by", "decided_role", "reason"
 };
 
+static const char *const proposal_purged[] = {
+	"slot", "during", "expected_versions", "terms", "snapshot", "evidence",
+	"reason", "digest"
+};
+
 static const char *const change_position[] = {"position"};
+
+static const char *const change_purged[] = {"during", "detail"};
 
 static const char *const inbox_fate[] = {
 	"state", "reason", "copies", "tries", "applied_at", "next_at", "dedupe"
 };
+
+static const char *const inbox_purged[] = {"state", "reason", "next_at", "body"};
 
 static const char *const webhook_booking_identity[] = {
 	"source", "booking", "tenant"
@@ -99,6 +116,12 @@ booking_guard_intent_row(PG_FUNCTION_ARGS)
 
 	if (!is_update(trigger))
 		refuse(trigger, "intents are never deleted");
+	if (is_purge() && column_differs(trigger, SPI_fnumber(desc, "digest")))
+	{
+		keep_all_but(trigger, intent_purged, lengthof(intent_purged),
+					 "a purge changes nothing but values");
+		return PointerGetDatum(trigger->tg_newtuple);
+	}
 
 	from = booking_state_of(column_text(trigger->tg_trigtuple, desc, "state"));
 	if (!booking_state_parse(column_text(trigger->tg_newtuple, desc, "state"),
@@ -144,6 +167,12 @@ booking_guard_proposal_row(PG_FUNCTION_ARGS)
 
 	if (!is_update(trigger))
 		refuse(trigger, "proposals are never deleted");
+	if (is_purge() && column_differs(trigger, SPI_fnumber(desc, "digest")))
+	{
+		keep_all_but(trigger, proposal_purged, lengthof(proposal_purged),
+					 "a purge changes nothing but values");
+		return PointerGetDatum(trigger->tg_newtuple);
+	}
 	keep_all_but(trigger, proposal_decision, lengthof(proposal_decision),
 				 "proposals are immutable");
 	from = column_text(trigger->tg_trigtuple, desc, "state");
@@ -165,7 +194,11 @@ booking_guard_proposal_row(PG_FUNCTION_ARGS)
 Datum
 booking_guard_append_only_row(PG_FUNCTION_ARGS)
 {
-	refuse(trigger_data(fcinfo), "its rows are only ever added");
+	TriggerData *trigger = trigger_data(fcinfo);
+
+	if (!is_purge() || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		refuse(trigger, "its rows are only ever added");
+	return PointerGetDatum(new_row(trigger));
 }
 
 /*
@@ -267,6 +300,12 @@ booking_guard_change_row(PG_FUNCTION_ARGS)
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	bool		isnull;
 
+	if (is_purge() && !column_differs(trigger, SPI_fnumber(desc, "position")))
+	{
+		keep_all_but(trigger, change_purged, lengthof(change_purged),
+					 "a purge changes nothing but values");
+		return PointerGetDatum(trigger->tg_newtuple);
+	}
 	keep_all_but(trigger, change_position, lengthof(change_position),
 				 "what a change says is immutable");
 	(void) heap_getattr(trigger->tg_trigtuple, SPI_fnumber(desc, "position"),
@@ -312,9 +351,14 @@ Datum
 booking_guard_inbox_row(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = trigger_data(fcinfo);
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 
-	keep_all_but(trigger, inbox_fate, lengthof(inbox_fate),
-				 "what a delivery said is evidence");
+	if (is_purge() && column_differs(trigger, SPI_fnumber(desc, "body")))
+		keep_all_but(trigger, inbox_purged, lengthof(inbox_purged),
+					 "a purge changes nothing but values");
+	else
+		keep_all_but(trigger, inbox_fate, lengthof(inbox_fate),
+					 "what a delivery said is evidence");
 	return PointerGetDatum(trigger->tg_newtuple);
 }
 
@@ -357,6 +401,16 @@ static bool
 is_update(const TriggerData *trigger)
 {
 	return TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
+}
+
+/*
+ * Is it a purge: by one of the procedures that purge, or what one did elsewhere
+ * and a subscription applies here?
+ */
+static bool
+is_purge(void)
+{
+	return booking_purging || IsLogicalWorker();
 }
 
 /*

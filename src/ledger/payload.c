@@ -19,19 +19,15 @@
 
 #include "compat.h"
 #include "ledger/args.h"
+#include "ledger/digest.h"
 #include "ledger/payload.h"
-
-/* a resource after the first, with the version demanded of it */
-typedef struct Member
-{
-	const text *resource;
-	int64		version;
-} Member;
 
 static void versions_from_args(FunctionCallInfo fcinfo, int n,
 							   BookingPayload *payload);
 static int	compare_members(const void *a, const void *b);
-static Member *sorted_members(const BookingPayload *payload);
+static bool equals_purged(const BookingPayload *purged,
+						  const BookingPayload *payload, bool with_supersedes,
+						  BookingDifference *difference);
 static bool texts_equal(const text *a, const text *b);
 static bool resources_equal(const BookingPayload *a, const BookingPayload *b);
 static bool versions_equal(const BookingPayload *a, const BookingPayload *b);
@@ -85,7 +81,8 @@ booking_payload_from_args(FunctionCallInfo fcinfo, int n, BookingShape shape,
 /*
  * Are two payloads equal in every bound field?  With difference, all fields
  * are compared and the names of those that differ are noted.  Without
- * with_supersedes that field is left out.
+ * with_supersedes that field is left out.  Of a, what is recorded, the values may
+ * have been purged.
  */
 bool
 booking_payload_equal(const BookingPayload *a, const BookingPayload *b,
@@ -108,6 +105,8 @@ booking_payload_equal(const BookingPayload *a, const BookingPayload *b,
 	};
 	bool		equal = true;
 
+	if (a->digest != NULL)
+		return equals_purged(a, b, with_supersedes, difference);
 	if (difference != NULL)
 		difference->count = 0;
 	for (int i = 0; i < BOOKING_PAYLOAD_FIELDS; i++)
@@ -119,6 +118,30 @@ booking_payload_equal(const BookingPayload *a, const BookingPayload *b,
 			difference->fields[difference->count++] = fields[i].field;
 	}
 	return equal;
+}
+
+/*
+ * The same where values of the first were purged.  What is kept is compared as
+ * ever.  Of the rest the digest tells whether all of it is equal, and not what
+ * differs: that is noted as "purged".
+ */
+static bool
+equals_purged(const BookingPayload *purged, const BookingPayload *payload,
+			  bool with_supersedes, BookingDifference *difference)
+{
+	BookingDifference found = {0};
+
+	if (!resources_equal(purged, payload))
+		found.fields[found.count++] = "resources";
+	if (purged->units != payload->units)
+		found.fields[found.count++] = "units";
+	if (with_supersedes && !texts_equal(purged->supersedes, payload->supersedes))
+		found.fields[found.count++] = "supersedes";
+	if (!booking_digest_fits(purged, payload))
+		found.fields[found.count++] = "purged";
+	if (difference != NULL)
+		*difference = found;
+	return found.count == 0;
 }
 
 /*
@@ -166,19 +189,19 @@ versions_from_args(FunctionCallInfo fcinfo, int n, BookingPayload *payload)
 static int
 compare_members(const void *a, const void *b)
 {
-	return booking_text_compare(((const Member *) a)->resource,
-								((const Member *) b)->resource);
+	return booking_text_compare(((const BookingMember *) a)->resource,
+								((const BookingMember *) b)->resource);
 }
 
 /*
  * The resources after the first in the order of their names, each with its
  * version, 0 when none was demanded.
  */
-static Member *
-sorted_members(const BookingPayload *payload)
+BookingMember *
+booking_payload_members(const BookingPayload *payload)
 {
 	int			count = payload->nresources - 1;
-	Member	   *members = palloc_array(Member, count + 1);
+	BookingMember *members = palloc_array(BookingMember, count + 1);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -186,7 +209,7 @@ sorted_members(const BookingPayload *payload)
 		members[i].version = payload->versions != NULL ?
 			payload->versions[i + 1] : 0;
 	}
-	qsort(members, count, sizeof(Member), compare_members);
+	qsort(members, count, sizeof(BookingMember), compare_members);
 	return members;
 }
 
@@ -207,8 +230,8 @@ texts_equal(const text *a, const text *b)
 static bool
 resources_equal(const BookingPayload *a, const BookingPayload *b)
 {
-	Member	   *left;
-	Member	   *right;
+	BookingMember *left;
+	BookingMember *right;
 
 	if (a->nresources != b->nresources ||
 		!texts_equal(a->resources[0], b->resources[0]))
@@ -216,8 +239,8 @@ resources_equal(const BookingPayload *a, const BookingPayload *b)
 	if (a->nresources == 1)
 		return true;
 
-	left = sorted_members(a);
-	right = sorted_members(b);
+	left = booking_payload_members(a);
+	right = booking_payload_members(b);
 	for (int i = 0; i < a->nresources - 1; i++)
 	{
 		if (compare_members(&left[i], &right[i]) != 0)
@@ -233,8 +256,8 @@ resources_equal(const BookingPayload *a, const BookingPayload *b)
 static bool
 versions_equal(const BookingPayload *a, const BookingPayload *b)
 {
-	Member	   *left;
-	Member	   *right;
+	BookingMember *left;
+	BookingMember *right;
 
 	if (a->versions == NULL || b->versions == NULL)
 		return a->versions == b->versions;
@@ -243,8 +266,8 @@ versions_equal(const BookingPayload *a, const BookingPayload *b)
 	if (a->nresources == 1)
 		return true;
 
-	left = sorted_members(a);
-	right = sorted_members(b);
+	left = booking_payload_members(a);
+	right = booking_payload_members(b);
 	for (int i = 0; i < a->nresources - 1; i++)
 	{
 		if (left[i].version != right[i].version)

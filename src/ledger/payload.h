@@ -33,6 +33,13 @@ typedef struct BookingDifference
 	const char *fields[BOOKING_PAYLOAD_FIELDS];
 } BookingDifference;
 
+/* a resource after the first, with the version demanded of it */
+typedef struct BookingMember
+{
+	const text *resource;
+	int64		version;
+} BookingMember;
+
 extern int	booking_payload_from_args(FunctionCallInfo fcinfo, int n,
 									  BookingShape shape,
 									  BookingPayload *payload);
@@ -40,5 +47,6 @@ extern bool booking_payload_equal(const BookingPayload *a,
 								  const BookingPayload *b,
 								  bool with_supersedes,
 								  BookingDifference *difference);
+extern BookingMember *booking_payload_members(const BookingPayload *payload);
 
 #endif							/* BOOKING_PAYLOAD_H */

@@ -73,7 +73,8 @@ booking_task_put(PG_FUNCTION_ARGS)
 
 	booking_call_begin(&call, fcinfo, true);
 	read_intent(&call, &request, &view);
-	if (has_ended(booking_state_of(view.intent->state)))
+	if (has_ended(booking_state_of(view.intent->state)) ||
+		view.intent->payload.digest != NULL)
 	{
 		booking_call_end(&call);
 		PG_RETURN_NULL();

@@ -133,9 +133,9 @@ booking_intent_is_valid(PG_FUNCTION_ARGS)
 		!are_labels(PG_GETARG_ARRAYTYPE_P(INTENT_RESOURCES)))
 		PG_RETURN_BOOL(false);
 
-	/* only a slot that nobody knew has no interval */
+	/* intent_purged_check says which have no interval */
 	if (PG_ARGISNULL(INTENT_DURING))
-		PG_RETURN_BOOL(ended && !PG_ARGISNULL(INTENT_SLOT));
+		PG_RETURN_BOOL(true);
 	PG_RETURN_BOOL(is_interval(PG_GETARG_RANGE_P(INTENT_DURING)));
 }
 

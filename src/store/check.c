@@ -41,7 +41,8 @@ static Rule rules[] = {
 			"SELECT DISTINCT " INTENT_KEY ", 'a committed intent does not hold its units'"
 			"  FROM booking.intent i CROSS JOIN unnest(i.resources) AS n(name)"
 			HELD_AT("i.during")
-			" WHERE i.state = 'committed' GROUP BY i.intent_id, n.name"
+			" WHERE i.state = 'committed' AND i.digest IS NULL"
+			" GROUP BY i.intent_id, n.name"
 			" HAVING count(v.intent_id) <> i.units"
 	}},
 	{"intent", {
@@ -61,13 +62,15 @@ static Rule rules[] = {
 			"  CROSS JOIN unnest(i.resources) AS n(name)"
 			HELD_AT("coalesce(o.moved_to, i.during)")
 			" WHERE i.state = 'created' AND o.state = 'confirmed'"
+			"   AND i.digest IS NULL"
 			" GROUP BY i.intent_id, n.name"
 			" HAVING count(v.intent_id) <> i.units"
 	}},
 	{"intent", {
 			"SELECT " INTENT_KEY ", 'an intent that holds nothing by its state has reservations'"
 			"  FROM booking.intent i"
-			" WHERE i.state IN ('conflict', 'failed', 'needs_proposal', 'canceled')"
+			" WHERE (i.state IN ('conflict', 'failed', 'needs_proposal', 'canceled')"
+			"        OR i.digest IS NOT NULL)"
 			"   AND EXISTS (SELECT FROM booking.reservation v"
 			"    WHERE v.intent_id = i.intent_id)"
 	}},
@@ -126,7 +129,9 @@ static Rule rules[] = {
 			"            WHERE q.intent_id = i.intent_id))"
 			"   AND NOT EXISTS (SELECT FROM booking.proposal p"
 			"    WHERE p.intent_id = i.intent_id AND p.version = i.version"
-			"      AND p.resources = i.resources AND p.during = i.during"
+			"      AND p.resources = i.resources"
+			"      AND p.during IS NOT DISTINCT FROM i.during"
+			"      AND p.digest IS NOT DISTINCT FROM i.digest"
 			"      AND p.units = i.units AND p.terms = i.terms"
 			"      AND p.slot IS NOT DISTINCT FROM i.slot"
 			"      AND p.expected_versions IS NOT DISTINCT FROM i.expected_versions"

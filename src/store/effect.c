@@ -270,7 +270,7 @@ booking_store_effects_many_gone(int64 calendar_id, int64 most)
 		"   AND count(*) FILTER (WHERE x.gone) * 2 > count(*)"
 		"  FROM (SELECT bool_and(e.seen_round = " GONE ") AS gone"
 		"   FROM booking.event e"
-		"   JOIN booking.intent i ON i.intent_id = e.intent_id"
+		"   JOIN booking.intent i ON i.intent_id = e.intent_id AND i.digest IS NULL"
 		"  WHERE e.calendar_id = $1 AND i.state IN ('created', 'canceling')"
 		"  GROUP BY e.intent_id) x",
 		{INT8OID, INT8OID}
@@ -295,6 +295,7 @@ booking_store_effects_gone(int64 calendar_id, int64 round, int64 after,
 	static BookingPlan plan = {
 		"SELECT x.intent_id, hashint8extended(x.intent_id, $2) AS place"
 		"  FROM (SELECT DISTINCT e.intent_id FROM booking.event e"
+		"   JOIN booking.intent i ON i.intent_id = e.intent_id AND i.digest IS NULL"
 		"   WHERE e.calendar_id = $1 AND e.seen_round = " GONE
 		"     AND e.intent_id IS NOT NULL) x"
 		" WHERE hashint8extended(x.intent_id, $2) > $3"
@@ -326,7 +327,7 @@ booking_store_effects_there(int64 calendar_id, int64 round, int64 after,
 		"SELECT x.intent_id FROM"
 		" (SELECT e.intent_id FROM booking.event e"
 		"   JOIN booking.calendar c ON c.calendar_id = e.calendar_id"
-		"   JOIN booking.intent i ON i.intent_id = e.intent_id"
+		"   JOIN booking.intent i ON i.intent_id = e.intent_id AND i.digest IS NULL"
 		"  CROSS JOIN LATERAL (SELECT o.* FROM booking.operation o"
 		"    WHERE o.intent_id = e.intent_id"
 		"    ORDER BY o.operation_id DESC LIMIT 1) o"

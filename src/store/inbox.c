@@ -83,7 +83,8 @@ booking_store_inbox_knows(text *source, text *dedupe)
 /*
  * Count a copy of a delivery that is there; returns whether it has the same
  * body, byte for byte, and which it is.  What a listing told has a body that
- * was made here, so that it cannot be compared.
+ * was made here, so that it cannot be compared.  One that was purged has the
+ * same as any: else its copies would bring back what was purged.
  */
 bool
 booking_store_inbox_same(text *source, text *dedupe, bytea *body,
@@ -92,7 +93,8 @@ booking_store_inbox_same(text *source, text *dedupe, bytea *body,
 	static BookingPlan plan = {
 		"UPDATE booking.inbox i SET copies = i.copies + 1"
 		" WHERE i.source = $1 AND i.dedupe = $2"
-		" RETURNING i.delivery, i.body = $3 OR i.verdict = 'found'",
+		" RETURNING i.delivery,"
+		" i.body = $3 OR i.body = '' OR i.verdict = 'found'",
 		{TEXTOID, TEXTOID, BYTEAOID}
 	};
 	Datum		values[3];

@@ -30,7 +30,7 @@ enum
 	INTENT_ID, CREATED_AT, CHANGED_AT, REVISION, VERSION, UNITS, TENANT,
 	PRINCIPAL, INTENT, DISPOSITION, STATE, REMOTE, EVENT, RECEIPT, RESOURCES,
 	SLOT, DURING, EXPECTED_VERSIONS, TERMS, SUPERSEDES, SUCCESSOR,
-	OVERRIDE_REASON, DETAIL, EVIDENCE, CREATED_ROLE, CHANGED_ROLE,
+	OVERRIDE_REASON, DETAIL, EVIDENCE, CREATED_ROLE, CHANGED_ROLE, DIGEST,
 	INTENT_NCOLUMNS
 };
 
@@ -38,7 +38,7 @@ enum
 	"intent_id, created_at, changed_at, revision, version, units, tenant, " \
 	"principal, intent, disposition, state, remote, event, receipt, resources, " \
 	"slot, during, expected_versions, terms, supersedes, successor, " \
-	"override_reason, detail, evidence, created_role, changed_role"
+	"override_reason, detail, evidence, created_role, changed_role, digest"
 
 static BookingIntent *intent_from_columns(const Datum *values,
 										 const bool *nulls);
@@ -138,13 +138,14 @@ booking_store_intent_insert(const BookingIntentRow *row)
 		{
 			"INSERT INTO booking.intent (" INTENT_COLUMNS ")"
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
-			" $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)"
+			" $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,"
+			" $27)"
 			" ON CONFLICT ON CONSTRAINT intent_identity_key DO NOTHING",
 			{INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID, INT4OID, INT4OID,
 				TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 				TEXTOID, TEXTARRAYOID, TEXTOID, TSTZRANGEOID, INT8ARRAYOID,
 				JSONBOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, TEXTOID,
-				TEXTOID}
+				TEXTOID, BYTEAOID}
 		},
 		"intent", INTENT_COLUMNS, "intent_identity_key"
 	};
@@ -170,6 +171,7 @@ booking_store_intent_insert(const BookingIntentRow *row)
 	booking_plan_bind(values, nulls, EVIDENCE, row->evidence);
 	values[CREATED_ROLE] = PointerGetDatum(row->role);
 	values[CHANGED_ROLE] = PointerGetDatum(row->role);
+	booking_plan_bind(values, nulls, DIGEST, NULL);
 	payload_bind(values, nulls, row->payload);
 
 	if (!booking_row_insert(&insert, values, nulls))
@@ -232,7 +234,7 @@ booking_store_intent_repropose(int64 intent_id, int32 version,
 		" state = 'proposed', detail = NULL, changed_role = $4,"
 		" changed_at = $5, revision = revision + 1, resources = $6,"
 		" expected_versions = $7, slot = $8, during = $9, units = $10,"
-		" terms = $11, supersedes = $12"
+		" terms = $11, supersedes = $12, digest = NULL"
 		" WHERE intent_id = $1 RETURNING tenant",
 		{INT8OID, INT4OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID,
 			INT8ARRAYOID, TEXTOID, TSTZRANGEOID, INT4OID, JSONBOID, TEXTOID}
@@ -340,6 +342,8 @@ intent_from_columns(const Datum *values, const bool *nulls)
 		payload->units = DatumGetInt32(values[UNITS]);
 		payload->terms = DatumGetJsonbP(values[TERMS]);
 		payload->supersedes = text_or_null(values, nulls, SUPERSEDES);
+		payload->digest = nulls[DIGEST] ? NULL : DatumGetByteaPP(values[DIGEST]);
+		payload->intent_id = intent->intent_id;
 	}
 	intent->intent = DatumGetTextPP(values[INTENT]);
 	intent->disposition = DatumGetTextPP(values[DISPOSITION]);

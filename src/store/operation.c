@@ -288,6 +288,7 @@ lease_from_row(uint64 row, BookingLease *lease)
 	const int	first = OPERATION_COLUMN_COUNT + 1;
 	BookingPayload *payload = &lease->payload;
 	bool		isnull;
+	Datum		during;
 	Datum		detail;
 	Datum		moved_to;
 
@@ -295,9 +296,10 @@ lease_from_row(uint64 row, BookingLease *lease)
 	lease->principal = booking_plan_cstring(row, first);
 	lease->intent = booking_plan_cstring(row, first + 1);
 	lease->intent_state = booking_plan_cstring(row, first + 2);
-	payload->has_during = true;
-	booking_range_bounds(booking_plan_column(row, first + 3, NULL),
-						 &payload->start, &payload->end);
+	during = booking_plan_column(row, first + 3, &isnull);
+	payload->has_during = !isnull;
+	if (!isnull)
+		booking_range_bounds(during, &payload->start, &payload->end);
 	payload->terms = DatumGetJsonbP(booking_plan_column(row, first + 4, NULL));
 	payload->supersedes = (text *) booking_plan_pointer(row, first + 5);
 	detail = booking_plan_column(row, first + 6, &isnull);

@@ -13,7 +13,7 @@
 
 #include "executor/spi.h"
 
-#define BOOKING_PLAN_MAX_ARGS 26
+#define BOOKING_PLAN_MAX_ARGS 27
 
 /*
  * One statement.  The plan is made at the first use in a backend and kept;

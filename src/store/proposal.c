@@ -20,7 +20,7 @@
 #define PROPOSAL_COLUMNS \
 	"p.version, p.expires_at, p.state, p.snapshot, p.proposed_role," \
 	" p.resources, p.expected_versions, p.slot, p.during, p.units, p.terms," \
-	" p.supersedes"
+	" p.supersedes, p.digest, p.intent_id"
 
 static BookingProposal *proposal_from_row(uint64 row);
 
@@ -187,13 +187,18 @@ proposal_from_row(uint64 row)
 	value = booking_plan_column(row, 8, &isnull);
 	if (!isnull)
 		payload->slot = DatumGetTextPP(value);
-	payload->has_during = true;
-	booking_range_bounds(booking_plan_column(row, 9, NULL),
-						 &payload->start, &payload->end);
+	value = booking_plan_column(row, 9, &isnull);
+	payload->has_during = !isnull;
+	if (!isnull)
+		booking_range_bounds(value, &payload->start, &payload->end);
 	payload->units = DatumGetInt32(booking_plan_column(row, 10, NULL));
 	payload->terms = DatumGetJsonbP(booking_plan_column(row, 11, NULL));
 	value = booking_plan_column(row, 12, &isnull);
 	if (!isnull)
 		payload->supersedes = DatumGetTextPP(value);
+	value = booking_plan_column(row, 13, &isnull);
+	if (!isnull)
+		payload->digest = DatumGetByteaPP(value);
+	payload->intent_id = DatumGetInt64(booking_plan_column(row, 14, NULL));
 	return proposal;
 }

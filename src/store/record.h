@@ -34,12 +34,14 @@ typedef struct BookingPayload
 	text	  **resources;		/* the first is bound as such, the rest a set */
 	int64	   *versions;		/* NULL: none demanded; else one a resource */
 	text	   *slot;			/* NULL: an interval was named */
-	bool		has_during;		/* false only for a slot nobody knew */
+	bool		has_during;		/* false for a slot nobody knew, and if purged */
 	TimestampTz start;
 	TimestampTz end;
 	int32		units;
 	Jsonb	   *terms;
 	text	   *supersedes;		/* NULL: none */
+	bytea	   *digest;			/* NULL: all of it is there; else of what was */
+	int64		intent_id;		/* that the digest is bound to */
 } BookingPayload;
 
 /* a row of booking.intent */

@@ -144,7 +144,7 @@ replay_page(BookingCall *call, const BookingWebhookSource *source,
 
 /*
  * Apply a stored delivery, and record what became of it.  A copy that was
- * altered never counts.
+ * altered never counts, and what was purged says nothing any more.
  */
 static void
 reapply(BookingCall *call, const BookingWebhookSource *source,
@@ -154,7 +154,8 @@ reapply(BookingCall *call, const BookingWebhookSource *source,
 	BookingWebhookEvent event;
 
 	memset(outcome, 0, sizeof(*outcome));
-	if (strcmp(delivery->verdict, "duplicate") == 0)
+	if (strcmp(delivery->verdict, "duplicate") == 0 ||
+		VARSIZE_ANY_EXHDR(delivery->body) == 0)
 		return;
 	booking_webhook_decode(source, delivery->body, arena, &event);
 	booking_apply(call, source, &event, !again ? BOOKING_APPLY_NEW :
