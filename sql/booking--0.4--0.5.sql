@@ -562,3 +562,264 @@ COMMENT ON PROCEDURE @extschema@.booking_forget(text, text, jsonb) IS
 
 REVOKE ALL ON PROCEDURE @extschema@.booking_retain(jsonb, jsonb) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE @extschema@.booking_forget(text, text, jsonb) FROM PUBLIC;
+
+/* ------------------------------------------------------------------------
+ * Recovery
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.booking_requeue(
+	tenant text, principal text, intent text, reason text)
+RETURNS @extschema@.booking_result
+AS 'MODULE_PATHNAME', 'booking_requeue'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_requeue(text, text, text, text) IS
+	'have the worker look again at once at what waits or was parked; what may have been sent is looked for first';
+REVOKE ALL ON FUNCTION @extschema@.booking_requeue(text, text, text, text) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.booking_park(
+	tenant text, principal text, intent text, reason text)
+RETURNS @extschema@.booking_result
+AS 'MODULE_PATHNAME', 'booking_park'
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off;
+COMMENT ON FUNCTION @extschema@.booking_park(text, text, text, text) IS
+	'have the worker leave an operation that waits alone until a person says more';
+REVOKE ALL ON FUNCTION @extschema@.booking_park(text, text, text, text) FROM PUBLIC;
+
+-- the last column is new, and so are rows of conflicts, of deliveries, of
+-- calendars that cannot be read and of accounts without operations
+CREATE OR REPLACE VIEW booking.recovery AS
+	SELECT i.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   i.event, i.resources, i.during, i.units, i.terms,
+		   NOT EXISTS (SELECT FROM pg_catalog.unnest(i.resources) AS n (name)
+			 WHERE NOT COALESCE(
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) n.name),
+			   (SELECT p.allowed FROM booking.permission p
+				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
+				   AND p.principal OPERATOR(pg_catalog.=) i.principal
+				   AND p.resource OPERATOR(pg_catalog.=) ''),
+			   false)) AS authorized,
+		   o.operation_id, o.calendar, o.kind, o.state AS operation_state,
+		   o.event_id, o.href, o.epoch, o.tries, o.uncertain, o.next_at,
+		   CASE WHEN u.sealed THEN u.problem
+				ELSE COALESCE(o.problem, u.problem) END AS problem,
+		   CASE WHEN u.sealed THEN u.message
+				ELSE COALESCE(o.message, u.message) END COLLATE pg_catalog."default" AS message,
+		   (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+					 'epoch', a.epoch, 'phase', a.phase, 'mark', a.mark,
+					 'status', a.status, 'problem', a.problem)
+				   ORDER BY a.attempt_id)
+			  FROM (SELECT * FROM booking.attempt t
+					 WHERE t.operation_id OPERATOR(pg_catalog.=) o.operation_id
+					 ORDER BY t.attempt_id DESC LIMIT 10) a) AS attempts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN '{exists,absent,adopt,abandon}'::text[]
+				ELSE '{}'::text[] END AS verdicts,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
+				THEN ARRAY(SELECT pg_catalog.format(
+							 'SELECT booking_resolve(%L, %L, %L, %L, %L)',
+							 i.tenant, i.principal, i.intent, v.verdict,
+							 pg_catalog.jsonb_build_object('seen', 'at the provider',
+							   'operation', o.operation_id))
+							 FROM pg_catalog.unnest('{exists,absent,adopt,abandon}'::text[])
+							   AS v (verdict))
+					 OPERATOR(pg_catalog.||) pg_catalog.format(
+					   'SELECT booking_requeue(%L, %L, %L, %L)', i.tenant,
+					   i.principal, i.intent, 'what stood in the way is repaired')
+				WHEN o.state OPERATOR(pg_catalog.=) 'unknown'
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_requeue(%L, %L, %L, %L)', i.tenant,
+					   i.principal, i.intent, 'the provider answers again'),
+					 pg_catalog.format(
+					   'SELECT booking_park(%L, %L, %L, %L)', i.tenant,
+					   i.principal, i.intent, 'a person looks')]
+				WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
+				THEN ARRAY[CASE WHEN u.problem IS NOT NULL
+							 THEN pg_catalog.format(
+							   'SELECT booking_credential_put(%L, %L, :''credential'')',
+							   a.tenant, a.account)
+							 ELSE pg_catalog.format('SELECT booking_sync(%L, %L)',
+							   o.tenant, o.calendar) END,
+						   pg_catalog.format('SELECT booking_cancel(%L, %L, %L)',
+							 i.tenant, i.principal, i.intent)]
+				ELSE '{}'::text[] END AS calls,
+		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
+				THEN CASE WHEN u.sealed THEN 'sealed_credential'
+						  WHEN u.problem IS NOT NULL THEN 'parked_account'
+						  ELSE 'unreadable_calendar' END
+				WHEN o.state OPERATOR(pg_catalog.<>) 'parked' THEN 'unknown'
+				WHEN o.kind OPERATOR(pg_catalog.=) 'cancel' THEN 'unsettled_cancel'
+				WHEN o.problem OPERATOR(pg_catalog.=) ANY
+					 ('{foreign_event,uid_conflict}'::text[]) THEN 'foreign_object'
+				WHEN o.problem OPERATOR(pg_catalog.=) 'deleted_at_provider'
+				THEN 'burnt_id'
+				WHEN i.event OPERATOR(pg_catalog.=) 'present' THEN 'mismatch'
+				ELSE 'unproven' END AS unresolved
+	  FROM booking.operation o
+	  JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) o.intent_id
+	  LEFT JOIN booking.account a
+		ON a.tenant OPERATOR(pg_catalog.=) o.tenant
+	   AND a.account OPERATOR(pg_catalog.=) o.account
+	   AND o.state OPERATOR(pg_catalog.=) 'waiting'
+  LEFT JOIN LATERAL (SELECT false AS sealed, 'account_parked'::text AS problem,
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) COALESCE(': '::text
+							OPERATOR(pg_catalog.||) a.problem, '') AS message
+					 WHERE a.parked
+					UNION ALL
+				   SELECT true, 'credential_sealed',
+						  'account '::text OPERATOR(pg_catalog.||) a.account
+						  OPERATOR(pg_catalog.||) ': '::text
+						  OPERATOR(pg_catalog.||) a.problem
+						  OPERATOR(pg_catalog.||) ': name its file in booking.secret_key_file, or put the credential again'::text
+					 WHERE NOT a.parked
+					   AND a.problem OPERATOR(pg_catalog.=)
+						   'the credential was sealed with another key'
+					   AND a.blocked_until OPERATOR(pg_catalog.>)
+						   pg_catalog.clock_timestamp()) u ON true
+ WHERE o.state OPERATOR(pg_catalog.=) ANY
+	   ('{waiting,unknown,reconciling,parked}'::text[])
+   AND (o.state OPERATOR(pg_catalog.=) ANY
+		('{unknown,reconciling,parked}'::text[])
+		OR o.problem OPERATOR(pg_catalog.=) 'calendar_unread'
+		OR u.problem IS NOT NULL)
+UNION ALL
+	SELECT a.tenant, NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'account', NULL,
+		   NULL, NULL, NULL, NULL, NULL, NULL, 'account_parked',
+		   'account '::text OPERATOR(pg_catalog.||) a.account
+			 OPERATOR(pg_catalog.||) COALESCE(': '::text
+			   OPERATOR(pg_catalog.||) a.problem, ''),
+		   NULL, '{}'::text[],
+		   ARRAY[pg_catalog.format(
+			 'SELECT booking_credential_put(%L, %L, :''credential'')',
+			 a.tenant, a.account)],
+		   'parked_account'
+	  FROM booking.account a
+	 WHERE a.parked
+UNION ALL
+	SELECT c.tenant, NULL, NULL, NULL, NULL, NULL,
+		   NULL, ARRAY[c.resource]::text[], NULL, NULL, NULL,
+		   NULL, NULL, c.calendar, 'calendar', NULL,
+		   NULL, NULL, NULL, k.failures, NULL, k.next_at, k.problem,
+		   CASE WHEN k.parked
+				THEN 'the calendar is not read any more: repair what the problem names, and put it again'
+				ELSE 'the calendar could not be read; tries says how often in a row' END,
+		   NULL, '{}'::text[],
+		   ARRAY[CASE WHEN k.parked
+					  THEN pg_catalog.format(
+						'SELECT booking_calendar_put(%L, %L, %L, %L, %L, %L, %L)',
+						c.tenant, c.calendar, c.account, c.remote_id, c.resource,
+						c.role, c.address)
+					  ELSE pg_catalog.format('SELECT booking_sync(%L, %L)',
+						c.tenant, c.calendar) END],
+		   'unreadable_calendar'
+	  FROM booking.cursor k
+	  JOIN booking.calendar c
+		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+	 WHERE k.parked OR k.failures OPERATOR(pg_catalog.>) 0
+UNION ALL
+	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   'present', ARRAY[c.resource]::text[], k.during, i.units, i.terms,
+		   NULL, NULL, c.calendar, 'orphan', NULL,
+		   (SELECT e.marker FROM booking.event e
+			 WHERE e.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+			   AND e.object OPERATOR(pg_catalog.=) k.object
+			   AND e.marker IS NOT NULL LIMIT 1),
+		   k.object COLLATE pg_catalog."default", NULL, NULL, NULL, NULL, 'orphan',
+		   CASE WHEN k.intent_id IS NULL
+				THEN 'an event with an id of this database, whose booking it does not have: make the booking again, with the same names, or delete the event in the calendar'
+				ELSE 'the event of a booking that has ended: delete it in the calendar' END,
+		   NULL, '{}'::text[],
+		   CASE WHEN k.intent_id IS NULL
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_claim(%L, :''principal'', :''intent'', %L, %L)',
+					   k.tenant, c.resource, k.during)]
+				ELSE '{}'::text[] END
+			 OPERATOR(pg_catalog.||) pg_catalog.format('SELECT booking_sync(%L, %L)',
+			   c.tenant, c.calendar),
+		   'orphan'
+	  FROM booking.conflict k
+	  JOIN booking.calendar c
+		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+	  LEFT JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
+	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL
+UNION ALL
+	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
+		   i.event, i.resources, k.during, i.units, i.terms,
+		   NULL, NULL, c.calendar, 'conflict', NULL,
+		   NULL, k.object COLLATE pg_catalog."default", NULL, NULL, NULL, NULL,
+		   k.kind COLLATE pg_catalog."default",
+		   CASE k.kind
+				WHEN 'overlap' THEN 'somebody''s event lies over the booking: move one of the two'
+				WHEN 'moved' THEN 'the event was moved to a time that is not free; the booking holds its old one'
+				WHEN 'elsewhere' THEN 'a booking made elsewhere found no place here: move or cancel one of the two, where it was made'
+				ELSE 'the event is not where it was, and that it was deleted is not proven' END,
+		   NULL, '{}'::text[],
+		   CASE WHEN c.calendar IS NOT NULL
+				THEN ARRAY[pg_catalog.format('SELECT booking_sync(%L, %L)',
+					   c.tenant, c.calendar)]
+				ELSE '{}'::text[] END
+			 OPERATOR(pg_catalog.||) pg_catalog.format('SELECT booking_cancel(%L, %L, %L)',
+			   i.tenant, i.principal, i.intent),
+		   'conflict'
+	  FROM booking.conflict k
+	  JOIN booking.intent i
+		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
+	  LEFT JOIN booking.calendar c
+		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
+	 WHERE k.kind OPERATOR(pg_catalog.<>) 'orphan' AND k.resolved_at IS NULL
+UNION ALL
+	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'webhook', NULL,
+		   NULL,
+		   NULL, NULL, s.failures, NULL, NULL, s.problem,
+		   'deliveries of a source of webhooks fail; tries says how many have in a row',
+		   NULL, '{}'::text[],
+		   CASE WHEN s.problem OPERATOR(pg_catalog.=) ANY
+					 ('{no_secret,bad_signature}'::text[])
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_secret_put(%L, :''secret'')', s.source)]
+				WHEN s.problem OPERATOR(pg_catalog.=) 'unmapped'
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_map(%L, :''remote_key'', :''resource'')', s.source),
+					 pg_catalog.format('SELECT * FROM booking_webhook_replay(%L)',
+					   s.source)]
+				ELSE ARRAY[pg_catalog.format(
+					   'SELECT * FROM booking_webhook_replay(%L)', s.source)]
+		   END,
+		   'failing_source'
+	  FROM booking.webhook_source s
+	 WHERE s.failures OPERATOR(pg_catalog.>) 0 AND s.removed_at IS NULL
+UNION ALL
+	SELECT b.tenant, b.source, b.booking, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'delivery', b.state,
+		   NULL, NULL, NULL, b.tries, NULL, b.next_at,
+		   b.reason COLLATE pg_catalog."default",
+		   'delivery '::text OPERATOR(pg_catalog.||) b.delivery::text
+			 OPERATOR(pg_catalog.||) ' could not be applied; it is kept',
+		   NULL, '{}'::text[],
+		   CASE WHEN b.reason OPERATOR(pg_catalog.=) 'unmapped'
+				THEN ARRAY[pg_catalog.format(
+					   'SELECT booking_webhook_map(%L, :''remote_key'', :''resource'')', b.source)]
+				ELSE '{}'::text[] END
+			 OPERATOR(pg_catalog.||) pg_catalog.format(
+			   'SELECT * FROM booking_webhook_replay_list(%L, ''{%s}'')', b.source,
+			   b.delivery),
+		   'dead_letter'
+	  FROM booking.inbox b
+	  JOIN booking.webhook_source s
+		ON s.source OPERATOR(pg_catalog.=) b.source AND s.removed_at IS NULL
+	 WHERE b.state OPERATOR(pg_catalog.=) 'failed';
+COMMENT ON VIEW booking.recovery IS 'what is not settled: what is known, what was tried, what booking_resolve may say, and which calls go on';
+COMMENT ON COLUMN booking.recovery.calls IS 'statements that are allowed next, whole but for what only a person has, which is a variable of psql';
+COMMENT ON COLUMN booking.recovery.unresolved IS 'what kind of thing is not settled; doc/operations.md says what to do about each';

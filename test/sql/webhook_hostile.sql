@@ -32,7 +32,7 @@ SELECT same('unknown', (SELECT string_agg(deliver('hcc', b('{"triggerEvent": "ME
 SELECT same('malformed', (SELECT string_agg(deliver('hcc', b('{')), ', ') FROM generate_series(1, 3)), '200 unusable, 200 unusable, 200 unusable');
 SELECT same('kept once', kept('hcc'), 'ignored unknown_type 3, unusable malformed 3');
 SELECT same('each is a failure', (SELECT failures FROM booking.webhook_source WHERE source = 'hcc'), 3);
-SELECT same('for a person', (SELECT concat_ws(' ', principal, kind, tries, problem, calls) FROM booking.recovery WHERE tenant = 'hostile'), 'hcc webhook 3 malformed {"SELECT * FROM booking_webhook_replay(''hcc'')"}');
+SELECT same('for a person', (SELECT concat_ws(' ', principal, kind, tries, problem, calls) FROM booking.recovery WHERE tenant = 'hostile' AND kind = 'webhook'), 'hcc webhook 3 malformed {"SELECT * FROM booking_webhook_replay(''hcc'')"}');
 SELECT same('others are others', deliver('hcc', b('{ ')), '200 unusable');
 SELECT FROM deliver('hcc', cal('BOOKING_CREATED', 'u1', 1, 9));
 SELECT same('altered', (SELECT string_agg(deliver('hcc', cal('BOOKING_CREATED', 'u1', 1, 10)), ', ') FROM generate_series(1, 3)), '200 duplicate, 200 duplicate, 200 duplicate');

@@ -339,7 +339,7 @@ wait_until(
 		  . ' name its file in booking.secret_key_file, or put the credentials again';
 	});
 is($session->query("SELECT problem, message, calls[1] FROM booking.recovery WHERE intent = 'sealed'"),
-	join("\x1f", 'credential_sealed', $sealed, "SELECT booking_credential_put('t', 'b', credential)"),
+	join("\x1f", 'credential_sealed', $sealed, "SELECT booking_credential_put('t', 'b', :'credential')"),
 	'so does booking.recovery, with what to do');
 $stub->client($session, 'c', 'store');
 claim($session, 'c', 'unsealed');

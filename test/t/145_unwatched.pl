@@ -236,7 +236,7 @@ wait_until('the server has refused the account',
 	sub { $session->query("SELECT parked FROM booking.account WHERE account = 'main'") eq 't' });
 is(claim('parked', 'other', 2), 'committed', 'parked: booked');
 is( waiting('parked'),
-	"waiting account_parked account main: auth_refused SELECT booking_credential_put('t', 'main', credential); SELECT booking_cancel('t', 'p', 'parked')",
+	"waiting account_parked account main: auth_refused SELECT booking_credential_put('t', 'main', :'credential'); SELECT booking_cancel('t', 'p', 'parked')",
 	'parked: booking.recovery says why, and what may be done');
 is_row(
 	$session,

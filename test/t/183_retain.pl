@@ -310,7 +310,7 @@ is(answer("status('t', 'bob', 'past')"), $past, 'what was decided is left');
 is_row($session, "SELECT disposition FROM booking_claim('t', 'bob', 'future', 'room', tstzrange('2098-02-01', '2098-02-02'), NULL, 1, '{\"note\": \"bobcanary\"}')",
 	['canceled'], 'and brings nothing back');
 is($session->query("SELECT terms::text FROM booking.intent WHERE intent = 'coming'"), $coming, 'others keep what they have');
-like($session->query("CALL booking_forget('t', 'bob')"), qr/"intents": 0, "rows"/, 'it can be repeated');
+like($session->query("CALL booking_forget('t', 'bob')"), qr/"rows": 0, "intents": 0/, 'it can be repeated');
 $session->query("SELECT booking_cancel('t', 'ann', 'coming')");
 $session->query("UPDATE booking.operation SET state = 'confirmed' WHERE kind = 'cancel'");
 $session->query("UPDATE booking.intent SET state = 'canceled' WHERE intent = 'far'");
