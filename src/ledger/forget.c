@@ -57,6 +57,7 @@ Datum
 booking_forget(PG_FUNCTION_ARGS)
 {
 	Forget		forget = {0};
+	char		progress[80];
 
 	forget.tenant = booking_arg_label(fcinfo, 0, "tenant");
 	forget.principal = booking_arg_label(fcinfo, 1, "principal");
@@ -67,8 +68,9 @@ booking_forget(PG_FUNCTION_ARGS)
 	while (!forget.finished)
 	{
 		repeat(step, &forget);
-		booking_purge_report("CALL booking_forget: " INT64_FORMAT " intents",
-							 forget.intents);
+		snprintf(progress, sizeof(progress), "booking_forget: " INT64_FORMAT
+				 " intents purged", forget.intents);
+		booking_purge_report(progress);
 	}
 	repeat(end, &forget);
 	return booking_purge_return(fcinfo, make_result(&forget));

@@ -87,14 +87,8 @@ booking_purge_transaction(BookingPurgeWork work, void *arg, int lock_timeout)
  * Tell in pg_stat_activity how far it is.
  */
 void
-booking_purge_report(const char *fmt,...)
+booking_purge_report(const char *text)
 {
-	char		text[160];
-	va_list		args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
 	pgstat_report_activity(STATE_RUNNING, text);
 }
 

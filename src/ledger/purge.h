@@ -24,7 +24,7 @@ extern bool booking_purging;
 extern void booking_purge_begin(FunctionCallInfo fcinfo, const char *name);
 extern bool booking_purge_transaction(BookingPurgeWork work, void *arg,
 									  int lock_timeout);
-extern void booking_purge_report(const char *fmt,...) pg_attribute_printf(1, 2);
+extern void booking_purge_report(const char *text);
 extern bytea *booking_purge_key(void);
 extern Datum booking_purge_return(FunctionCallInfo fcinfo, Jsonb *result);
 

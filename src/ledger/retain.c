@@ -61,6 +61,7 @@ static void pass_over(BookingCall *call, void *arg);
 static void end(BookingCall *call, void *arg);
 static Jsonb *make_result(const Retain *retain);
 static bool is_full(const Retain *retain);
+static void report(const Retain *retain);
 static void pause_between(int64 milliseconds);
 
 /*
@@ -121,10 +122,7 @@ go_through(Retain *retain)
 			(void) booking_purge_transaction(pass_over, retain,
 											 retain->policy.lock_timeout);
 		}
-		booking_purge_report("CALL booking_retain: %s, " INT64_FORMAT
-							 " rows, behind number " INT64_FORMAT,
-							 booking_retain_kind_name(retain->kind),
-							 retain->rows[retain->kind], retain->position);
+		report(retain);
 		pause_between(retain->policy.pause);
 	}
 }
@@ -254,6 +252,21 @@ is_full(const Retain *retain)
 	for (int kind = 0; kind < BOOKING_PURGE_KINDS; kind++)
 		rows += retain->rows[kind];
 	return retain->policy.max_rows > 0 && rows >= retain->policy.max_rows;
+}
+
+/*
+ * Tell how far it is.
+ */
+static void
+report(const Retain *retain)
+{
+	char		progress[160];
+
+	snprintf(progress, sizeof(progress), "booking_retain: %s, " INT64_FORMAT
+			 " rows purged, behind number " INT64_FORMAT,
+			 booking_retain_kind_name(retain->kind),
+			 retain->rows[retain->kind], retain->position);
+	booking_purge_report(progress);
 }
 
 /*

@@ -141,15 +141,16 @@ static int64
 read_age(const char *key, const JsonbValue *value)
 {
 	Interval   *interval;
+	Datum		string;
 	int64		age;
 
 	if (value->type == jbvNull)
 		return KEEP;
 	if (value->type != jbvString)
 		raise_value(key, "Give an interval as a string, as in \"90 days\", or null to keep all.");
-	interval = DatumGetIntervalP(DirectFunctionCall3(interval_in,
-													 CStringGetDatum(pnstrdup(value->val.string.val,
-																			  value->val.string.len)),
+	string = CStringGetDatum(pnstrdup(value->val.string.val,
+									  value->val.string.len));
+	interval = DatumGetIntervalP(DirectFunctionCall3(interval_in, string,
 													 ObjectIdGetDatum(InvalidOid),
 													 Int32GetDatum(-1)));
 	if (interval->month < 0 || interval->day < 0 || interval->time < 0 ||

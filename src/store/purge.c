@@ -186,7 +186,8 @@ booking_store_purge_intents(ArrayType *picked, bytea *key)
 		{INT8ARRAYOID, BYTEAOID}
 	};
 	static BookingPlan reservations = {
-		"DELETE FROM booking.reservation WHERE intent_id = ANY ($1)",
+		"WITH t AS (DELETE FROM booking.task WHERE intent_id = ANY ($1))"
+		" DELETE FROM booking.reservation WHERE intent_id = ANY ($1)",
 		{INT8ARRAYOID}
 	};
 	static BookingPlan operations = {
@@ -204,10 +205,6 @@ booking_store_purge_intents(ArrayType *picked, bytea *key)
 		" AND (resolved_at IS NOT NULL OR kind <> 'orphan')",
 		{INT8ARRAYOID}
 	};
-	static BookingPlan tasks = {
-		"DELETE FROM booking.task WHERE intent_id = ANY ($1)",
-		{INT8ARRAYOID}
-	};
 	static BookingPlan events = {
 		"UPDATE booking.event SET organizer = NULL, attendees = NULL, zone = NULL"
 		" WHERE intent_id = ANY ($1)",
@@ -221,7 +218,6 @@ booking_store_purge_intents(ArrayType *picked, bytea *key)
 	booking_plan_run(&proposals, values, NULL, 0);
 	run_on(&operations, picked);
 	run_on(&conflicts, picked);
-	run_on(&tasks, picked);
 	run_on(&events, picked);
 	return (int64) booking_plan_run(&intents, values, NULL, 0);
 }

@@ -177,6 +177,15 @@ function verify_table()
 	print_table()
 }
 
+function retention_table()
+{
+	line("retention, intents with a reservation each", "measured", "bound", "")
+	rate("intents purged a second ÷ 5,000", "retain_rows_alone", 5000, 1)
+	rate("the same beside claims, 8 clients", "retain_rows_beside", 5000, 1)
+	rate("claims beside it ÷ claims alone", "retain_claims_beside", "retain_claims_alone", 0.8)
+	print_table()
+}
+
 function print_table(    i)
 {
 	for (i = 1; i <= rows; i++) {
@@ -233,6 +242,12 @@ END {
 		print ""
 	if (seen["verify_t:64:on"])
 		verify_table()
+	if ((seen["claim:8:on"] || seen["slow_requests:64:on"] || seen["sync_first:64:on"] ||
+		seen["verify_t:64:on"]) &&
+		seen["retain_rows_alone:64:on"])
+		print ""
+	if (seen["retain_rows_alone:64:on"])
+		retention_table()
 
 	if (seen["claim:1:on"]) {
 		print "\nWithout a bound, transactions a second:\n"

@@ -14,7 +14,7 @@
 #	BENCH_SECONDS	length of a run (5)
 #	BENCH_QUICK=1	3 rounds of 2 seconds, without the million bookings and
 #					without the settings that have no bound
-#	BENCH_ONLY		"claims", "controller", "sync" or "verify": measure only these;
+#	BENCH_ONLY		"claims", "controller", "sync", "verify" or "retention": measure only these;
 #					several have blanks between them
 #	BENCH_OUTPUT	where the table is written (doc/benchmarks.md); with
 #					BENCH_QUICK or BENCH_ONLY nowhere unless given
@@ -30,12 +30,14 @@ topdir=$(cd "$here/../.." && pwd)
 . "$here/controller.sh"
 # shellcheck source=test/bench/sync.sh
 . "$here/sync.sh"
+# shellcheck source=test/bench/retention.sh
+. "$here/retention.sh"
 
-only=${BENCH_ONLY:-claims controller sync verify}
+only=${BENCH_ONLY:-claims controller sync verify retention}
 for part in $only; do
 	case $part in
-		claims | controller | sync | verify) ;;
-		*) die "BENCH_ONLY is claims, controller, sync or verify" ;;
+		claims | controller | sync | verify | retention) ;;
+		*) die "BENCH_ONLY is claims, controller, sync, verify or retention" ;;
 	esac
 done
 
@@ -86,6 +88,7 @@ cleanup()
 	query postgres "DROP DATABASE IF EXISTS $busy WITH (FORCE)" || true
 	query postgres "DROP DATABASE IF EXISTS $reading WITH (FORCE)" || true
 	query postgres "DROP DATABASE IF EXISTS $foreign WITH (FORCE)" || true
+	query postgres "DROP DATABASE IF EXISTS $kept WITH (FORCE)" || true
 	query postgres "DROP ROLE IF EXISTS bench_app" || true
 	rm -rf "$scratch"
 }
@@ -223,16 +226,19 @@ no_faults()
 ! wanted controller || prepare_controller
 ! wanted sync || prepare_sync
 ! wanted verify || prepare_verify
+! wanted retention || prepare_retention
 for ((round = 1; round <= rounds; round++)); do
 	! wanted claims || measure_claim_round
 	! wanted controller || measure_controller
 	! wanted sync || measure_sync
 	! wanted verify || measure_verify
+	! wanted retention || measure_retention
 done
 ! wanted claims || check_claims
 ! wanted controller || no_faults "$busy" "among events"
 ! wanted sync || no_faults "$reading" "among calendars"
 ! wanted sync || no_faults "$foreign" "among other people's events"
+! wanted retention || no_faults "$kept" "among purged intents"
 
 # shellcheck source=test/bench/report.sh
 . "$here/report.sh"

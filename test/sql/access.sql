@@ -79,6 +79,8 @@ INSERT INTO test.call (statement, answers) VALUES
 ($$booking_calendar_remove('access', 'cal')$$, false),
 ($$booking_resolve('access', 'ann', 'x', 'absent', '{}')$$, true),
 ($$booking_release('access', 'ann', 'x', 'why')$$, true),
+($$booking_requeue('access', 'ann', 'x', 'why')$$, true),
+($$booking_park('access', 'ann', 'x', 'why')$$, true),
 ($$booking_consumer_put('access', 'con')$$, false),
 ($$booking_consumer_remove('access', 'con')$$, false),
 ($$booking_changes('access', 'con')$$, false),
@@ -110,6 +112,8 @@ SELECT fails('no EXECUTE: check', 'SELECT booking_check()', '42501', hinted => f
 SELECT fails('no EXECUTE: start', 'SELECT booking_worker_start()', '42501', hinted => false);
 SELECT fails('no EXECUTE: account check', $$CALL booking_account_check('access', 'acc')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: sync', $$SELECT booking_sync('access', 'cal')$$, '42501', hinted => false);
+SELECT fails('no EXECUTE: retain', $$CALL booking_retain('{}')$$, '42501', hinted => false);
+SELECT fails('no EXECUTE: forget', $$CALL booking_forget('access', 'ann')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: sync wait', $$CALL booking_sync_wait('access', 'cal')$$, '42501', hinted => false);
 SELECT fails('no EXECUTE: capabilities', 'SELECT booking_provider_capabilities()', '42501', hinted => false);
 SELECT fails('no EXECUTE: at', $$SELECT booking_at('2030-06-01 12:00', 'UTC')$$, '42501', hinted => false);
@@ -191,7 +195,8 @@ SELECT fails(r || ': ' || v, format(v, r), '42501', hinted => false)
 					'booking.intent', 'booking.proposal', 'booking.reservation', 'booking.audit_entry', 'booking.audit',
 					'booking.site', 'booking.account', 'booking.credential', 'booking.calendar', 'booking.operation', 'booking.attempt',
 					'booking.account_check', 'booking.recovery', 'booking.cursor', 'booking.sync_request', 'booking.event', 'booking.conflict',
-					'booking.feed', 'booking.consumer', 'booking.change', 'booking.task']) r,
+					'booking.feed', 'booking.consumer', 'booking.change', 'booking.task',
+					'booking.retention']) r,
 	   unnest(ARRAY['SELECT * FROM %s', 'SELECT count(*) FROM %s', 'DELETE FROM %s', 'INSERT INTO %s DEFAULT VALUES', 'TRUNCATE %s', 'LOCK %s']) v
  WHERE r NOT IN ('booking.audit', 'booking.recovery') OR v NOT LIKE 'TRUNCATE%';
 SELECT fails(s, format('SELECT nextval(%L)', s), '42501', hinted => false)

@@ -163,10 +163,11 @@ is( $owner->query(
 			FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
 			JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'booking' AND d.deptype = 'e'
 		   WHERE NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)}),
-	'booking.intent_is_valid(text,text,text,text,text,text,text,text,integer,text[],integer,jsonb,tstzrange,text) booking.interval_is_valid(tstzrange) booking.label_is_valid(text) booking.reservation_is_valid(bigint,integer,tstzrange) '
+	'booking.intent_is_valid(text,text,text,text,text,text,text,text,integer,text[],integer,jsonb,tstzrange,text) booking.interval_is_valid(tstzrange) booking.label_is_valid(text) booking.payload_digest(bytea,bigint,text[],text,tstzrange,bigint[],jsonb) booking.reservation_is_valid(bigint,integer,tstzrange) '
 	  . 'booking_account_check(text,text,jsonb) booking_at(timestamp without time zone,text,text) '
 	  . 'booking_claim(text,text,text,text,tstzrange,bigint,integer,jsonb,text,jsonb) '
-	  . 'booking_guard_monotonic() booking_guard_terminal() booking_sync_wait(text,text,jsonb) booking_worker_start()',
+	  . 'booking_forget(text,text,jsonb) booking_guard_monotonic() booking_guard_terminal() booking_retain(jsonb,jsonb) '
+	  . 'booking_sync_wait(text,text,jsonb) booking_worker_start()',
 	'all but those that read no relation, or pin it in C, pin a path that ends with pg_temp');
 is( $owner->query(
 		q{SELECT count(*) FROM pg_class c

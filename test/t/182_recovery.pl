@@ -216,7 +216,7 @@ is(book('beside', '10'), 'approved', 'and another one waits');
 worker('on');
 is(wait_state($session, 'beside', 'created confirmed create confirmed'), 'created confirmed create confirmed', 'the worker makes that one');
 is(puts(), 1, 'and not what is parked');
-$session->query("SELECT booking_requeue('t', 'p', 'early', 'now')");
+$session->query("SELECT booking_requeue('t', 'p', 'early', 'go on')");
 is(wait_state($session, 'early', 'created confirmed create confirmed'), 'created confirmed create confirmed', 'until it is put back');
 is(puts(), 2, 'it is sent once');
 
