@@ -62,7 +62,7 @@ static void end(BookingCall *call, void *arg);
 static Jsonb *make_result(const Retain *retain);
 static bool is_full(const Retain *retain);
 static void report(const Retain *retain);
-static void pause_between(int64 milliseconds);
+static void keep_rate(int64 rate, int64 rows, TimestampTz began);
 
 /*
  * CALL booking_retain(policy, result)
@@ -113,6 +113,9 @@ go_through(Retain *retain)
 	retain->finished = false;
 	while (!retain->finished && !is_full(retain))
 	{
+		TimestampTz began = GetCurrentTimestamp();
+		int64		rows = retain->rows[retain->kind];
+
 		if (booking_purge_transaction(step, retain, retain->policy.lock_timeout))
 			tries = 0;
 		else if (++tries == TRIES)
@@ -123,7 +126,7 @@ go_through(Retain *retain)
 											 retain->policy.lock_timeout);
 		}
 		report(retain);
-		pause_between(retain->policy.pause);
+		keep_rate(retain->policy.rate, retain->rows[retain->kind] - rows, began);
 	}
 }
 
@@ -270,15 +273,23 @@ report(const Retain *retain)
 }
 
 /*
- * Leave the disk to others for a while.
+ * Leave processor and disk to others for as long as rows purged since an instant
+ * should have taken.
  */
 static void
-pause_between(int64 milliseconds)
+keep_rate(int64 rate, int64 rows, TimestampTz began)
 {
-	if (milliseconds == 0)
+	TimestampTz until;
+	long		wait;
+
+	if (rate == 0)
 		return;
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 milliseconds, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	until = began + rows * USECS_PER_SEC / rate;
+	while ((wait = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until)) > 0)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 wait, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
 }

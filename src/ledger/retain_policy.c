@@ -53,7 +53,7 @@ static const struct
 }			numbers[] = {
 	{"batch", offsetof(BookingRetainPolicy, batch), 500, 1, 10000},
 	{"lock_timeout", offsetof(BookingRetainPolicy, lock_timeout), 1000, 1, 60000},
-	{"pause", offsetof(BookingRetainPolicy, pause), 0, 0, 60000},
+	{"rate", offsetof(BookingRetainPolicy, rate), 6000, 0, 1000000},
 	{"max_rows", offsetof(BookingRetainPolicy, max_rows), 0, 0, PG_INT64_MAX}
 };
 
@@ -130,7 +130,7 @@ read_member(const char *key, const JsonbValue *value,
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("argument \"%s\" has an unknown key \"%s\"", "policy", key),
-			 errhint("Give intents, inbox, dead_letters, events, conflicts, checks and audit (an interval, or null to keep), batch, lock_timeout, pause and max_rows (numbers), or some of them.")));
+			 errhint("Give intents, inbox, dead_letters, events, conflicts, checks and audit (an interval, or null to keep), batch, lock_timeout, rate and max_rows (numbers), or some of them.")));
 }
 
 /*

@@ -21,7 +21,7 @@ typedef struct BookingRetainPolicy
 	int64		ages[BOOKING_PURGE_KINDS];	/* microseconds; below 0: keep */
 	int64		batch;			/* rows of a transaction */
 	int64		lock_timeout;	/* milliseconds */
-	int64		pause;			/* milliseconds between transactions */
+	int64		rate;			/* rows a second at most; 0: no limit */
 	int64		max_rows;		/* of a call; 0: no limit */
 } BookingRetainPolicy;
 

@@ -181,7 +181,7 @@ function retention_table()
 {
 	line("retention, intents with a reservation each", "measured", "bound", "")
 	rate("intents purged a second ÷ 5,000", "retain_rows_alone", 5000, 1)
-	rate("the same beside claims, 8 clients", "retain_rows_beside", 5000, 1)
+	rate("the same beside claims of 8 clients, at most 6,000", "retain_rows_beside", 5000, 1)
 	rate("claims beside it ÷ claims alone", "retain_claims_beside", "retain_claims_alone", 0.8)
 	print_table()
 }

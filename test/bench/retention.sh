@@ -61,7 +61,7 @@ measure_retention()
 
 	before=$(purged)
 	began=$EPOCHREALTIME
-	query "$kept" "CALL booking_retain('{\"intents\": \"0\", \"max_rows\": $alone}')" >/dev/null
+	query "$kept" "CALL booking_retain('{\"intents\": \"0\", \"rate\": 0, \"max_rows\": $alone}')" >/dev/null
 	took=$(awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "%.3f", ended - began }')
 	expect "intents that were purged alone" "$(($(purged) - before >= alone))" 1
 	record retain_rows_alone "$(awk -v n=$(($(purged) - before)) -v s="$took" 'BEGIN { printf "%.1f", n / s }')"

@@ -69,6 +69,10 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_sync_wait', $$tenant label 'badinput', calendar label 'cal', result any NULL$$),
 	('booking_resolve', $$tenant label 'badinput', principal label 'p', intent label 'x', verdict verdict 'exists', evidence evidence! '{}'$$),
 	('booking_release', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
+	('booking_requeue', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
+	('booking_park', $$tenant label 'badinput', principal label 'p', intent label 'x', reason reason 'why'$$),
+	('booking_retain', $$policy policy '{}', result any NULL$$),
+	('booking_forget', $$tenant label 'badinput', principal label 'p', result any NULL$$),
 	('booking_free', $$tenant label 'badinput', principal label 'p', resources labels ARRAY['r'], within range h(9,18), duration duration '1h', step step NULL, units units 1$$),
 	('booking_consumer_put', $$tenant label 'badinput', name label 'con'$$),
 	('booking_consumer_remove', $$tenant label 'badinput', name label 'con'$$),
@@ -125,7 +129,7 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('label label? labels', '201 bytes', $$repeat('x', 201)$$, '22023'),
 ('label label? labels', '201 bytes, 101 characters', $$repeat(U&'\00e9', 100) || 'x'$$, '22023'),
 ('label label? labels', '1 MB', $$repeat('x', 1048576)$$, '22023'),
-('label labels role unrole range units version boolean! terms reason duration number! max provider credential remote use verdict evidence! position before lease payload', 'NULL', 'NULL', '22004'),
+('label labels role unrole range units version boolean! terms reason duration number! max provider credential remote use verdict evidence! position before lease payload policy', 'NULL', 'NULL', '22004'),
 ('units', '0', '0', '22023'),
 ('units', '-1', '-1', '22023'),
 ('units', 'least integer', '-2147483648', '22023'),
@@ -159,8 +163,8 @@ INSERT INTO test.bad (kinds, what, value, code) VALUES
 ('lease', 'zero', $$'0'$$, '22023'),
 ('lease', 'more than 31 days', $$'744 hours 1 microsecond'$$, '22023'),
 ('max', '1001', '1001', '22023'),
-('terms evidence evidence! settings credential payload', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
-('terms evidence evidence! settings credential payload', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
+('terms evidence evidence! settings credential payload policy', 'over the limit', $$jsonb_build_object('x', repeat('y', 65536))$$, '54000'),
+('terms evidence evidence! settings credential payload policy', '10 MB', $$jsonb_build_object('x', repeat('y', 10485760))$$, '54000'),
 ('terms evidence evidence! payload', 'many small values', $$(SELECT jsonb_agg(n) FROM generate_series(1, 20000) n)$$, '54000'),
 ('reason', 'empty', $$''$$, '22023'),
 ('reason', 'too long', $$repeat('x', 1001)$$, '22023'),
@@ -246,7 +250,7 @@ CREATE FUNCTION test.call_with(f text, a text, v text)
 RETURNS text
 LANGUAGE sql
 AS $$
-	SELECT format('%s %I(%s)', CASE WHEN f IN ('booking_account_check', 'booking_sync_wait') THEN 'CALL' ELSE 'SELECT' END, f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
+	SELECT format('%s %I(%s)', CASE WHEN f IN ('booking_account_check', 'booking_sync_wait', 'booking_retain', 'booking_forget') THEN 'CALL' ELSE 'SELECT' END, f, string_agg(format('%I => %s', argument, CASE WHEN argument = a THEN v ELSE value END), ', ' ORDER BY n))
 	  FROM test.argument WHERE function = f;
 $$;
 
@@ -262,8 +266,8 @@ SELECT same('right values: ' || f, sqlstate_of(format('DO $d$ BEGIN PERFORM (%s)
 				   WHEN 'booking_webhook_reads' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   WHEN 'booking_free' THEN 'SELECT count(*) FROM (' || call_with(f, '', '') || ') x'
 				   ELSE call_with(f, '', '') END)), 'TT001')
-  FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function NOT IN ('booking_account_check', 'booking_sync_wait')) x ORDER BY f COLLATE "C";
-SELECT fails('right values, but a procedure that commits', call_with(f, '', ''), '2D000') FROM unnest('{booking_account_check,booking_sync_wait}'::text[]) f;
+  FROM (SELECT DISTINCT function AS f FROM test.argument WHERE function NOT IN ('booking_account_check', 'booking_sync_wait', 'booking_retain', 'booking_forget')) x ORDER BY f COLLATE "C";
+SELECT fails('right values, but a procedure that commits', call_with(f, '', ''), '2D000') FROM unnest('{booking_account_check,booking_sync_wait,booking_retain,booking_forget}'::text[]) f;
 
 SELECT fingerprint() AS before \gset
 SELECT count(*) || ' values refused'

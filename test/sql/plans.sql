@@ -141,11 +141,11 @@ CREATE TABLE test.members AS
 -- have a SET clause and pin their path by themselves, as booking_claim does
 -- where it runs a statement.
 SELECT same('paths end with pg_temp', (SELECT string_agg(oid::regprocedure::text, ' ') FROM test.members
-			WHERE proname NOT IN ('booking_at', 'booking_guard_terminal', 'booking_guard_monotonic', 'booking_worker_start', 'booking_account_check', 'booking_sync_wait', 'booking_claim')
+			WHERE proname NOT IN ('booking_at', 'booking_guard_terminal', 'booking_guard_monotonic', 'booking_worker_start', 'booking_account_check', 'booking_sync_wait', 'booking_retain', 'booking_forget', 'payload_digest', 'booking_claim')
 			AND proname NOT LIKE '%\_is\_valid' AND ('search_path=pg_catalog, pg_temp' = ANY (proconfig)) IS NOT TRUE), NULL::text);
 SELECT same('none is SECURITY DEFINER, LEAKPROOF or STRICT', (SELECT string_agg(proname, ' ') FROM test.members WHERE prosecdef OR proleakproof OR proisstrict), NULL::text);
 SELECT same('what writes is volatile and never in parallel', (SELECT string_agg(proname, ' ') FROM test.members
-			WHERE proname <> 'booking_at' AND proname NOT LIKE '%\_is\_valid' AND (provolatile <> 'v' OR proparallel <> 'u')), NULL::text);
+			WHERE proname NOT IN ('booking_at', 'payload_digest') AND proname NOT LIKE '%\_is\_valid' AND (provolatile <> 'v' OR proparallel <> 'u')), NULL::text);
 SELECT same('all are C functions of the library', (SELECT string_agg(proname, ' ') FROM test.members
 			WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c') OR probin <> '$libdir/booking'), NULL::text);
 SELECT same('all have a comment', (SELECT string_agg(proname, ' ') FROM test.members WHERE obj_description(oid, 'pg_proc') IS NULL), NULL::text);
