@@ -517,6 +517,9 @@ COMMENT ON COLUMN booking.retention.digest_key IS 'key of the digests of purged 
 
 SELECT pg_catalog.pg_extension_config_dump('booking.retention', '');
 
+-- not for reading
+ALTER TABLE booking.retention ENABLE ROW LEVEL SECURITY;
+
 CREATE FUNCTION booking.payload_digest(
 	key bytea, intent_id bigint, resources text[], slot text, during tstzrange,
 	expected_versions bigint[], terms jsonb)
@@ -589,7 +592,7 @@ REVOKE ALL ON FUNCTION @extschema@.booking_park(text, text, text, text) FROM PUB
 
 -- the last column is new, and so are rows of conflicts, of deliveries, of
 -- calendars that cannot be read and of accounts without operations
-CREATE OR REPLACE VIEW booking.recovery AS
+CREATE OR REPLACE VIEW booking.recovery WITH (security_invoker = true) AS
 	SELECT i.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
 		   i.event, i.resources, i.during, i.units, i.terms,
 		   NOT EXISTS (SELECT FROM pg_catalog.unnest(i.resources) AS n (name)

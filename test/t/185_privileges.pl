@@ -70,6 +70,10 @@ booking_worker_start owner | -
 booking_worker_status owner | ! booking_worker_status()
 booking_resolve operator | booking_resolve('TENANT', 'ada', 'booked', 'absent', '{}')
 booking_release operator | booking_release('TENANT', 'ada', 'booked', 'why')
+booking_requeue operator | booking_requeue('TENANT', 'ada', 'booked', 'why')
+booking_park operator | booking_park('TENANT', 'ada', 'booked', 'why')
+booking_retain owner | -
+booking_forget operator | CALL booking_forget('TENANT', 'nobody')
 booking_sync operator | booking_sync('TENANT', 'cal')
 booking_sync_wait operator | CALL booking_sync_wait('TENANT', 'cal')
 booking_consumer_put operator | booking_consumer_put('TENANT', 'crm')
@@ -99,6 +103,7 @@ booking.interval_is_valid owner | -
 booking.label_is_valid owner | -
 booking.intent_is_valid owner | -
 booking.reservation_is_valid owner | -
+booking.payload_digest owner | -
 booking.guard_intent owner | -
 booking.guard_proposal owner | -
 booking.guard_append_only owner | -
@@ -153,6 +158,7 @@ proposal operator reader | intent
 recovery operator | tenant
 reservation operator reader | tenant
 resource operator reader | tenant
+retention owner | none
 role_binding operator | tenant
 site owner | none
 slot operator reader | tenant
