@@ -359,144 +359,7 @@ COMMENT ON COLUMN booking.change.kind IS 'recorded (first), proposed (another pa
 COMMENT ON COLUMN @extschema@.booking_change.intent IS 'identity of the intent, or a name of the alarm';
 COMMENT ON COLUMN @extschema@.booking_change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: the principal is a source that fails, and revision says how often in a row';
 
--- further rows, of readings that are parked or fail
-CREATE OR REPLACE VIEW booking.recovery WITH (security_invoker = true) AS
-	SELECT i.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
-		   i.event, i.resources, i.during, i.units, i.terms,
-		   NOT EXISTS (SELECT FROM pg_catalog.unnest(i.resources) AS n (name)
-			 WHERE NOT COALESCE(
-			   (SELECT p.allowed FROM booking.permission p
-				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
-				   AND p.principal OPERATOR(pg_catalog.=) i.principal
-				   AND p.resource OPERATOR(pg_catalog.=) n.name),
-			   (SELECT p.allowed FROM booking.permission p
-				 WHERE p.tenant OPERATOR(pg_catalog.=) i.tenant
-				   AND p.principal OPERATOR(pg_catalog.=) i.principal
-				   AND p.resource OPERATOR(pg_catalog.=) ''),
-			   false)) AS authorized,
-		   o.operation_id, o.calendar, o.kind, o.state AS operation_state,
-		   o.event_id, o.href, o.epoch, o.tries, o.uncertain, o.next_at,
-		   CASE WHEN u.sealed THEN u.problem
-				ELSE COALESCE(o.problem, u.problem) END AS problem,
-		   CASE WHEN u.sealed THEN u.message
-				ELSE COALESCE(o.message, u.message) END COLLATE pg_catalog."default" AS message,
-		   (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-					 'epoch', a.epoch, 'phase', a.phase, 'mark', a.mark,
-					 'status', a.status, 'problem', a.problem)
-				   ORDER BY a.attempt_id)
-			  FROM (SELECT * FROM booking.attempt t
-					 WHERE t.operation_id OPERATOR(pg_catalog.=) o.operation_id
-					 ORDER BY t.attempt_id DESC LIMIT 10) a) AS attempts,
-		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
-				THEN '{exists,absent,adopt,abandon}'::text[]
-				ELSE '{}'::text[] END AS verdicts,
-		   CASE WHEN o.state OPERATOR(pg_catalog.=) 'parked'
-				THEN ARRAY(SELECT pg_catalog.format(
-							 'SELECT booking_resolve(%L, %L, %L, %L, evidence)',
-							 i.tenant, i.principal, i.intent, v.verdict)
-							 FROM pg_catalog.unnest('{exists,absent,adopt,abandon}'::text[])
-							   AS v (verdict))
-				WHEN o.state OPERATOR(pg_catalog.=) 'waiting'
-				THEN ARRAY[CASE WHEN u.problem IS NOT NULL
-							 THEN pg_catalog.format(
-							   'SELECT booking_credential_put(%L, %L, credential)',
-							   a.tenant, a.account)
-							 ELSE pg_catalog.format('SELECT booking_sync(%L, %L)',
-							   o.tenant, o.calendar) END,
-						   pg_catalog.format('SELECT booking_cancel(%L, %L, %L)',
-							 i.tenant, i.principal, i.intent)]
-				ELSE '{}'::text[] END AS calls
-	  FROM booking.operation o
-	  JOIN booking.intent i
-		ON i.intent_id OPERATOR(pg_catalog.=) o.intent_id
-	  LEFT JOIN booking.account a
-		ON a.tenant OPERATOR(pg_catalog.=) o.tenant
-	   AND a.account OPERATOR(pg_catalog.=) o.account
-	   AND o.state OPERATOR(pg_catalog.=) 'waiting'
-  LEFT JOIN LATERAL (SELECT false AS sealed, 'account_parked'::text AS problem,
-						  'account '::text OPERATOR(pg_catalog.||) a.account
-						  OPERATOR(pg_catalog.||) COALESCE(': '::text
-							OPERATOR(pg_catalog.||) a.problem, '') AS message
-					 WHERE a.parked
-					UNION ALL
-				   SELECT true, 'credential_sealed',
-						  'account '::text OPERATOR(pg_catalog.||) a.account
-						  OPERATOR(pg_catalog.||) ': '::text
-						  OPERATOR(pg_catalog.||) a.problem
-						  OPERATOR(pg_catalog.||) ': name its file in booking.secret_key_file, or put the credential again'::text
-					 WHERE NOT a.parked
-					   AND a.problem OPERATOR(pg_catalog.=)
-						   'the credential was sealed with another key'
-					   AND a.blocked_until OPERATOR(pg_catalog.>)
-						   pg_catalog.clock_timestamp()) u ON true
- WHERE o.state OPERATOR(pg_catalog.=) ANY
-	   ('{unknown,reconciling,parked}'::text[])
-	OR (o.state OPERATOR(pg_catalog.=) 'waiting'
-		AND (o.problem OPERATOR(pg_catalog.=) 'calendar_unread'
-			 OR u.problem IS NOT NULL))
-UNION ALL
-	SELECT k.tenant, i.principal, i.intent, i.state, i.disposition, i.remote,
-		   'present', ARRAY[c.resource]::text[], k.during, i.units, i.terms,
-		   NULL, NULL, c.calendar, 'orphan', NULL,
-		   (SELECT e.marker FROM booking.event e
-			 WHERE e.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
-			   AND e.object OPERATOR(pg_catalog.=) k.object
-			   AND e.marker IS NOT NULL LIMIT 1),
-		   k.object COLLATE pg_catalog."default", NULL, NULL, NULL, NULL, 'orphan',
-		   CASE WHEN k.intent_id IS NULL
-				THEN 'an event with an id of this database, whose booking it does not have: make the booking again, with the same names, or delete the event in the calendar'
-				ELSE 'the event of a booking that has ended: delete it in the calendar' END,
-		   NULL, '{}'::text[],
-		   CASE WHEN k.intent_id IS NULL
-				THEN ARRAY[pg_catalog.format(
-					   'SELECT booking_claim(%L, principal, intent, %L, %L)',
-					   k.tenant, c.resource, k.during)]
-				ELSE '{}'::text[] END
-	  FROM booking.conflict k
-	  JOIN booking.calendar c
-		ON c.calendar_id OPERATOR(pg_catalog.=) k.calendar_id
-	  LEFT JOIN booking.intent i
-		ON i.intent_id OPERATOR(pg_catalog.=) k.intent_id
-	 WHERE k.kind OPERATOR(pg_catalog.=) 'orphan' AND k.resolved_at IS NULL
-UNION ALL
-	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
-		   NULL, NULL, NULL, NULL, NULL,
-		   NULL, NULL, NULL, 'webhook', NULL,
-		   NULL,
-		   NULL, NULL, s.failures, NULL, NULL, s.problem,
-		   'deliveries of a source of webhooks fail; tries says how many have in a row',
-		   NULL, '{}'::text[],
-		   CASE WHEN s.problem OPERATOR(pg_catalog.=) ANY
-					 ('{no_secret,bad_signature}'::text[])
-				THEN ARRAY[pg_catalog.format(
-					   'SELECT booking_webhook_secret_put(%L, secret)', s.source)]
-				WHEN s.problem OPERATOR(pg_catalog.=) 'unmapped'
-				THEN ARRAY[pg_catalog.format(
-					   'SELECT booking_webhook_map(%L, remote_key, resource)', s.source),
-					 pg_catalog.format('SELECT * FROM booking_webhook_replay(%L)',
-					   s.source)]
-				ELSE ARRAY[pg_catalog.format(
-					   'SELECT * FROM booking_webhook_replay(%L)', s.source)]
-		   END
-	  FROM booking.webhook_source s
-	 WHERE s.failures OPERATOR(pg_catalog.>) 0 AND s.removed_at IS NULL
-UNION ALL
-	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
-		   NULL, NULL, NULL, NULL, NULL,
-		   NULL, NULL, NULL, 'reading', NULL,
-		   NULL,
-		   NULL, NULL, r.tries, NULL, r.next_at, r.problem,
-		   CASE WHEN r.parked
-				THEN 'bookings of a source of webhooks are not read: put a credential that is accepted'
-				ELSE 'bookings of a source of webhooks cannot be read; tries says how often in a row'
-		   END,
-		   NULL, '{}'::text[],
-		   ARRAY[pg_catalog.format(
-			 'SELECT booking_webhook_credential_put(%L, credential)', s.source)]
-	  FROM booking.webhook_reader r
-	  JOIN booking.webhook_source s
-		ON s.source OPERATOR(pg_catalog.=) r.source
-	 WHERE r.parked OR r.tries OPERATOR(pg_catalog.>=) 5;
+/* ------------------------------------------------------------------------
  * Retention
  *
  * Values go, and what decides a late retry stays: identity, state, and a keyed
@@ -822,7 +685,24 @@ UNION ALL
 	  FROM booking.inbox b
 	  JOIN booking.webhook_source s
 		ON s.source OPERATOR(pg_catalog.=) b.source AND s.removed_at IS NULL
-	 WHERE b.state OPERATOR(pg_catalog.=) 'failed';
+	 WHERE b.state OPERATOR(pg_catalog.=) 'failed'
+UNION ALL
+	SELECT s.tenant, s.source, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, NULL, NULL,
+		   NULL, NULL, NULL, 'reading', NULL,
+		   NULL, NULL, NULL, r.tries, NULL, r.next_at, r.problem,
+		   CASE WHEN r.parked
+				THEN 'bookings of a source of webhooks are not read: put a credential that is accepted'
+				ELSE 'bookings of a source of webhooks cannot be read; tries says how often in a row'
+		   END,
+		   NULL, '{}'::text[],
+		   ARRAY[pg_catalog.format(
+			 'SELECT booking_webhook_credential_put(%L, :''credential'')', s.source)],
+		   'failing_reading'
+	  FROM booking.webhook_reader r
+	  JOIN booking.webhook_source s
+		ON s.source OPERATOR(pg_catalog.=) r.source
+	 WHERE r.parked OR r.tries OPERATOR(pg_catalog.>=) 5;
 COMMENT ON VIEW booking.recovery IS 'what is not settled: what is known, what was tried, what booking_resolve may say, and which calls go on';
 COMMENT ON COLUMN booking.recovery.calls IS 'statements that are allowed next, whole but for what only a person has, which is a variable of psql';
 COMMENT ON COLUMN booking.recovery.unresolved IS 'what kind of thing is not settled; doc/operations.md says what to do about each';
