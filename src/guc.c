@@ -43,6 +43,7 @@ char	   *booking_secret_key_file = NULL;
 char	   *booking_credential_directory = NULL;
 char	   *booking_arm_key = NULL;
 char	   *booking_push_url = NULL;
+int			booking_outbox_keep = 7 * 86400;
 
 static bool dump_secrets = false;
 
@@ -152,6 +153,9 @@ define_sync_settings(void)
 	define_string("booking.push_url",
 				  "URL, of a receiver of ours, where providers tell of changes in calendars; none where they are not to.",
 				  &booking_push_url, GUC_SUPERUSER_ONLY);
+	define_integer("booking.outbox_keep",
+				   "Time for which deliveries to subscribers are kept when they are settled, and tried when they are not.",
+				   &booking_outbox_keep, 7 * 86400, 60, 90 * 86400, GUC_UNIT_S);
 	define_integer("booking.sync_interval",
 				   "Time between two readings of a calendar; 0 reads only when asked.",
 				   &booking_sync_interval, 300, 0, 7 * 86400, GUC_UNIT_S);

@@ -21,6 +21,7 @@ extern int	booking_max_attempts;	/* tries of an operation before it is parked */
 extern int	booking_http_timeout;	/* milliseconds for one request */
 extern int	booking_http_connect_timeout;
 extern int	booking_http_first_byte_timeout;
+extern int	booking_outbox_keep;	/* seconds that settled deliveries are kept */
 extern char *booking_push_url;	/* where providers tell of changes; "": nowhere */
 extern int	booking_poll_interval;	/* seconds between looks without a wake-up */
 extern int	booking_sync_interval;	/* seconds between rounds of a calendar, 0 none */

@@ -139,6 +139,29 @@ booking_signature_standard(const char *id, const char *timestamp,
 }
 
 /*
+ * See webhook_signature.h.  header has room for BOOKING_SIGNATURE_HEADER_SIZE
+ * bytes.
+ */
+void
+booking_signature_standard_write(const BookingSignature *signature,
+								 char *header)
+{
+	char	   *out = header;
+
+	for (int i = 0; i < signature->count; i++)
+	{
+		if (i > 0)
+			*out++ = ' ';
+		memcpy(out, "v1,", 3);
+		out += 3;
+		(void) pg_b64_encode((const void *) signature->digests[i],
+							 BOOKING_SIGNATURE_BYTES, out, BASE64_CHARS);
+		out += BASE64_CHARS;
+	}
+	*out = '\0';
+}
+
+/*
  * See webhook_signature.h.  key has room for BOOKING_WEBHOOK_KEY_MOST bytes.
  */
 int

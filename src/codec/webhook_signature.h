@@ -67,6 +67,13 @@ extern BookingSignatureFault booking_signature_standard(const char *id,
 														const char *header,
 														BookingSignature *signature);
 
+/* bytes of a header that is written, with the NUL */
+#define BOOKING_SIGNATURE_HEADER_SIZE (BOOKING_SIGNATURES * 48 + 1)
+
+/* write a header from digests, in their order */
+extern void booking_signature_standard_write(const BookingSignature *signature,
+											 char *header);
+
 /* the key behind "whsec_"; returns its length, -1 if it is none */
 extern int	booking_signature_standard_key(const char *secret, uint8 *key);
 

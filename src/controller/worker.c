@@ -43,6 +43,7 @@
 
 #include "compat.h"
 #include "controller/account_check.h"
+#include "controller/delivery.h"
 #include "controller/dispatch.h"
 #include "controller/errand.h"
 #include "controller/hindrance.h"
@@ -117,6 +118,7 @@ static bool webhook_known = false;	/* and for deliveries that wait */
 static TimestampTz webhook_due = 0;
 static bool errand_known = false;	/* the same for all else */
 static TimestampTz errand_due = 0;
+static bool may_deliver = false;	/* as the last round found */
 
 /*
  * Entry point.  arg is the database.
@@ -148,6 +150,7 @@ booking_worker_main(Datum arg)
 	booking_pull_init(engine);
 	booking_signin_init(engine);
 	booking_errand_init(engine);
+	booking_delivery_init(engine);
 	leave(run_loop(engine));
 }
 
@@ -269,6 +272,7 @@ run_loop(BookingHttpEngine *engine)
 			booking_account_check_start();
 			booking_pull_start();
 			booking_errand_start();
+			booking_delivery_start();
 			wait = wait_time(result);
 			error_wait = 0;
 		}
@@ -330,6 +334,7 @@ after_error(void)
 	booking_dispatch_forget();
 	booking_pull_forget();
 	booking_errand_forget();
+	booking_delivery_forget();
 
 	StartTransactionCommand();
 	present = extension_present();
@@ -349,11 +354,14 @@ static bool
 idle_too_long(void)
 {
 	static TimestampTz idle_since = 0;
+	TimestampTz due;
 
 	if (booking_shared_present())
 		return false;
 	if (idle_since == 0 || booking_dispatch_in_flight() > 0 || next_known ||
-		webhook_known || booking_pull_in_flight() > 0)
+		webhook_known || booking_pull_in_flight() > 0 ||
+		booking_delivery_in_flight() > 0 ||
+		(may_deliver && booking_delivery_next_due(&due)))
 		idle_since = GetCurrentTimestamp();
 	return TimestampDifferenceExceeds(idle_since, GetCurrentTimestamp(),
 									  booking_idle_exit * 1000);
@@ -383,15 +391,13 @@ work_round(bool recovered, bool careful)
 	booking_pull_work(pause_reason[0] == '\0');
 	if (webhook_known && webhook_due <= booking_call_hold_clock())
 		settle_webhooks();
+	booking_delivery_work(may_deliver);
 
 	recording = booking_dispatch_finished();
 	booking_session_begin(&call, "recording and leasing");
 	if (recording)
 		booking_dispatch_apply(&call);
-	if (!booking_worker)
-		reason = "booking.worker is off";
-	else
-		reason = booking_site_disarmed();
+	reason = !booking_worker ? "booking.worker is off" : booking_site_disarmed();
 	if (reason == NULL)
 	{
 		/* it answers with what is in the way, if something is */
@@ -418,6 +424,7 @@ work_round(bool recovered, bool careful)
 		result = ROUND_PAUSED;
 		next_known = pull_known = errand_known = false;
 	}
+	may_deliver = result == ROUND_WORKED;
 	strlcpy(pause_reason, reason != NULL ? reason : "", sizeof(pause_reason));
 	webhook_known = booking_store_webhook_next_due(&webhook_due);
 	booking_session_commit(&call);
@@ -450,6 +457,7 @@ enter_extension(void)
 		result = ROUND_PAUSED;
 		strlcpy(pause_reason, reason, sizeof(pause_reason));
 		next_known = pull_known = webhook_known = errand_known = false;
+		may_deliver = false;
 	}
 	else
 	{
@@ -550,6 +558,7 @@ static long
 wait_time(RoundResult result)
 {
 	long		wait = booking_poll_interval * 1000L;
+	TimestampTz due;
 
 	/* without shared memory nobody can wake us */
 	if (!booking_shared_present())
@@ -558,6 +567,8 @@ wait_time(RoundResult result)
 		return Min(wait, CONTENDED_MS * 4);
 	if (webhook_known)
 		wait = wait_until(webhook_due, wait);
+	if (booking_delivery_finished())
+		wait = Min(wait, CONTENDED_MS);
 	if (result != ROUND_WORKED)
 		return wait;
 	if (booking_dispatch_contended() || booking_dispatch_finished() ||
@@ -571,6 +582,8 @@ wait_time(RoundResult result)
 		wait = wait_until(pull_due, wait);
 	if (errand_known)
 		wait = wait_until(errand_due, wait);
+	if (booking_delivery_next_due(&due))
+		wait = wait_until(due, wait);
 	return wait;
 }
 

@@ -23,6 +23,7 @@
 #include "utils/resowner.h"
 
 #include "ledger/wake.h"
+#include "store/change.h"
 
 static void at_end_of_transaction(XactEvent event, void *arg);
 static void at_release(ResourceReleasePhase phase, bool is_commit,
@@ -59,14 +60,18 @@ booking_wake_at_commit(void)
 static void
 at_end_of_transaction(XactEvent event, void *arg)
 {
+	bool		delivery;
+
 	switch (event)
 	{
 		case XACT_EVENT_COMMIT:
-			committed = wanted;
+			delivery = booking_store_delivery_wanted();
+			committed = wanted || delivery;
 			wanted = false;
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			(void) booking_store_delivery_wanted();
 			wanted = false;
 			break;
 		default:

@@ -33,6 +33,7 @@ extern void booking_store_downstream(int64 intent_id, text *tenant,
 extern void booking_store_downstream_rows(int count, const char *kind);
 extern bool booking_store_feed_wanted(const text *tenant);
 extern bool booking_store_tasks_wanted(const text *tenant);
+extern bool booking_store_delivery_wanted(void);
 
 /* change.c */
 extern void booking_store_change_insert(int64 intent_id, const char *kind);

@@ -32,8 +32,11 @@
 
 #define WANTS_FEED 1
 #define WANTS_TASKS 2
+#define WANTS_DELIVERY 4
 
 static int	wanted(const text *tenant);
+
+static bool delivery_wanted = false;
 
 /*
  * An intent was written.  kind is one of those of booking.change.
@@ -45,6 +48,8 @@ booking_store_downstream(int64 intent_id, text *tenant, const char *kind)
 
 	if ((wants & WANTS_FEED) != 0)
 		booking_store_change_insert(intent_id, kind);
+	if ((wants & WANTS_DELIVERY) != 0)
+		delivery_wanted = true;
 
 	/* an intent that is new has none yet */
 	if ((wants & WANTS_TASKS) != 0 && strcmp(kind, "recorded") != 0)
@@ -88,6 +93,19 @@ booking_store_tasks_wanted(const text *tenant)
 }
 
 /*
+ * Was a change written since this was last asked that the worker is to deliver?
+ * Cannot fail.
+ */
+bool
+booking_store_delivery_wanted(void)
+{
+	bool		was_wanted = delivery_wanted;
+
+	delivery_wanted = false;
+	return was_wanted;
+}
+
+/*
  * What the tenant wants.  Messages of other backends are accepted here, since
  * the lock that this relies on may have been taken since they last were; the
  * cache itself stays as long as its users may have pointers into it.
@@ -97,12 +115,14 @@ wanted(const text *tenant)
 {
 	static BookingPlan plan = {
 		"SELECT EXISTS (SELECT FROM booking.consumer c WHERE c.tenant = $1),"
-		" EXISTS (SELECT FROM booking.task t WHERE t.tenant = $1)",
+		" EXISTS (SELECT FROM booking.task t WHERE t.tenant = $1),"
+		" EXISTS (SELECT FROM booking.consumer c"
+		"  WHERE c.tenant = $1 AND starts_with(c.name, E'\\n'))",
 		{TEXTOID}
 	};
 
 	/* cached values; the addresses tell them apart */
-	static char wants[WANTS_FEED + WANTS_TASKS + 1];
+	static char wants[WANTS_FEED + WANTS_TASKS + WANTS_DELIVERY + 1];
 	BookingCacheKey key = {BOOKING_CACHE_DOWNSTREAM, {tenant}};
 	void	   *known;
 	Datum		values[1];
@@ -118,6 +138,8 @@ wanted(const text *tenant)
 		found |= WANTS_FEED;
 	if (DatumGetBool(booking_plan_column(0, 2, NULL)))
 		found |= WANTS_TASKS;
+	if (DatumGetBool(booking_plan_column(0, 3, NULL)))
+		found |= WANTS_DELIVERY;
 	booking_cache_add(&key, &wants[found]);
 	return found;
 }

@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 /* the version whose relations and functions this library works on */
-#define BOOKING_SQL_VERSION "0.5"
+#define BOOKING_SQL_VERSION "0.6"
 
 extern char *booking_store_extension_version(void);
 extern bool booking_store_extension_newer(const char *version);

@@ -20,6 +20,10 @@ SELECT FROM booking_account_put('badinput', 'spare', 'caldav', 'https://calendar
 SELECT FROM booking_resource_put('badinput', 'shown');
 SELECT FROM booking_calendar_put('badinput', 'cal', 'acc', '/user/cal/', 'shown');
 SELECT FROM booking_consumer_put('badinput', 'con');
+SET client_min_messages = error;
+SELECT FROM booking_subscription_put('badinput', 'sub', 'https://example.org/', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
+SELECT FROM booking_subscription_secret_put('badinput', 'sub', 'whsec_NfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
+SET client_min_messages = warning;
 SELECT FROM booking_webhook_source_put('badinput', 'bad_source', 'calcom');
 SET client_min_messages = error;
 SELECT FROM booking_webhook_secret_put('bad_source', 'why');
@@ -94,7 +98,14 @@ SELECT f.function, a.word[1], a.word[2], a.word[3]
 	('booking_webhook_read_done', $$source label 'bad_reads', delivery version 1000000, found any NULL$$),
 	('booking_webhook_reads', $$source label 'bad_source', max max 10$$),
 	('booking_webhook_replay', $$source label 'bad_source', within any NULL$$),
-	('booking_webhook_replay_list', $$source label 'bad_source', list any '{1}'$$)
+	('booking_webhook_replay_list', $$source label 'bad_source', list any '{1}'$$),
+	('booking_subscription_put', $$tenant label 'badinput', name label 'sub', url any NULL, secret any NULL, filter any NULL$$),
+	('booking_subscription_secret_put', $$tenant label 'badinput', name label 'sub', secret any 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'$$),
+	('booking_subscription_secret_retire', $$tenant label 'badinput', name label 'sub', number number! 1$$),
+	('booking_subscription_disable', $$tenant label 'badinput', name label 'sub'$$),
+	('booking_subscription_remove', $$tenant label 'badinput', name label 'sub'$$),
+	('booking_subscription_replay', $$tenant label 'badinput', name label 'sub', position position 0$$),
+	('booking_subscriptions', $$tenant label 'badinput'$$)
 	) f (function, arguments)
  CROSS JOIN LATERAL regexp_split_to_table(f.arguments, ', ') WITH ORDINALITY s (part, k)
  CROSS JOIN LATERAL regexp_match(s.part, '^(\S+) (\S+) (.+)$') a (word)

@@ -163,6 +163,7 @@ SELECT same('dumped', (SELECT string_agg(c.oid::regclass::text, ' ') FROM pg_cla
 SELECT same('with one filter', (SELECT string_agg(t::regclass || ': ' || x, ' ' ORDER BY t::regclass::text) FROM pg_extension, unnest(extconfig, extcondition) u (t, x) WHERE extname = 'booking' AND x <> ''),
 			'booking.channel: WHERE false booking.counter: WHERE false '
 			'booking.credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
+			' booking.subscription_secret: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
 			' booking.token: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
 			' booking.webhook_credential: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on'''
 			' booking.webhook_secret: WHERE pg_catalog.current_setting(''booking.dump_secrets'', true) = ''on''');

@@ -68,7 +68,7 @@ my $stored = $session->query($files);
 like($stored, qr/reservation_lane_excl=\d/, 'the files are known');
 my $last = $session->query('SELECT max(intent_id) FROM booking.intent');
 
-foreach my $version ('0.2', '0.3', '0.4', '0.5')
+foreach my $version ('0.2', '0.3', '0.4', '0.5', '0.6')
 {
 	my $start = time();
 

@@ -97,6 +97,13 @@ booking_webhook_map operator | booking_webhook_map('SOURCE', 'key', 'room')
 booking_webhook_receive receiver | * booking_webhook_receive('SOURCE', '[]', '')
 booking_webhook_replay operator | booking_webhook_replay('SOURCE')
 booking_webhook_replay_list operator | booking_webhook_replay_list('SOURCE', '{1}')
+booking_subscription_put operator | booking_subscription_put('TENANT', 'sub')
+booking_subscription_secret_put operator | booking_subscription_secret_put('TENANT', 'sub', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTM=')
+booking_subscription_secret_retire operator | booking_subscription_secret_retire('TENANT', 'sub', 1)
+booking_subscription_disable operator | booking_subscription_disable('TENANT', 'sub')
+booking_subscription_remove operator | booking_subscription_remove('TENANT', 'spare')
+booking_subscription_replay operator | booking_subscription_replay('TENANT', 'sub', 0)
+booking_subscriptions operator | booking_subscriptions('TENANT')
 booking_webhook_reads worker | booking_webhook_reads('SOURCE')
 booking_webhook_read_done worker | booking_webhook_read_done('SOURCE', 1, NULL)
 booking.interval_is_valid owner | -
@@ -131,6 +138,7 @@ my %rows = (
 	operation => $by_operation,
 	calendar => $by_calendar,
 	source => $by_source,
+	subscription => "subscription_id IN (SELECT subscription_id FROM booking.subscription WHERE $by_tenant)",
 	none => 'false');
 my $relations = <<'EOT';
 account operator | tenant
@@ -153,6 +161,7 @@ feed operator | tenant
 inbox operator | tenant
 intent operator reader | tenant
 operation operator | tenant
+outbox operator | subscription
 permission operator | tenant
 proposal operator reader | intent
 recovery operator | tenant
@@ -162,6 +171,9 @@ retention owner | none
 role_binding operator | tenant
 site owner | none
 slot operator reader | tenant
+subscription operator | tenant
+subscription_secret owner | none
+subscription_trouble operator | tenant
 sync_request operator | calendar
 task operator | tenant
 tenant operator | tenant
@@ -258,6 +270,10 @@ SELECT booking_webhook_credential_put(s, '{"type": "bearer", "token": "secret of
 SELECT booking_webhook_secret_put('SOURCE', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTE=');
 SELECT booking_webhook_map('SOURCE', 'key', 'room');
 SELECT booking_webhook_receive('SOURCE', '[]', '');
+SELECT booking_subscription_put('TENANT', s, 'https://example.org/', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=') FROM unnest('{sub,spare,failing}'::text[]) s;
+SELECT booking_subscription_secret_put('TENANT', 'sub', 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTQ=');
+UPDATE booking.subscription SET failures = 1, problem = 'refused' WHERE tenant = 'TENANT' AND name = 'failing';
+INSERT INTO booking.outbox (subscription_id, position, intent_id, queued_at, next_at, state, message, body) SELECT subscription_id, 1, 1, now(), now(), 'waiting', 'm', 'secret of TENANT' FROM booking.subscription WHERE tenant = 'TENANT';
 UPDATE booking.operation SET state = 'parked', problem = 'foreign_event' WHERE tenant = 'TENANT';
 UPDATE booking.webhook_source SET failures = 1, problem = 'unmapped' WHERE source = 'SOURCE';
 INSERT INTO booking.attempt (operation_id, at, epoch, phase, mark) SELECT operation_id, now(), 1, 'send', 'begun' FROM booking.operation WHERE tenant = 'TENANT';
@@ -499,7 +515,7 @@ foreach my $name (sort keys %relation)
 	  if $seen != ($rows eq 'none' ? 0 : $others);
 	foreach my $write ("DELETE FROM booking.$name", "INSERT INTO booking.$name DEFAULT VALUES")
 	{
-		next if $name =~ /^(?:audit|bound_tenant|recovery)$/;
+		next if $name =~ /^(?:audit|bound_tenant|recovery|subscription_trouble)$/;
 		my $result = $blue->try("WITH w AS ($write RETURNING 1) SELECT count(*) FROM w");
 		my $got = $result->{error} ? $result->{error}{sqlstate} : $result->{rows}[0][0];
 

@@ -9,6 +9,7 @@
  */
 #include "tap.h"
 
+#include "codec/delivery.h"
 #include "codec/form.h"
 #include "codec/webhook_event.h"
 #include "codec/webhook_signature.h"
@@ -155,6 +156,96 @@ test_base64(void)
 	tap_is_int(key_length("whsec_"), -1, "none");
 	tap_is_int(key_length("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 						  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), -1, "a long one");
+}
+
+/*
+ * Headers that are written are read as what they were written from.
+ */
+static void
+test_written(void)
+{
+	BookingSignature read;
+	BookingSignature written = {0};
+	char		header[BOOKING_SIGNATURE_HEADER_SIZE];
+
+	booking_signature_standard_write(&written, header);
+	tap_is_text(header, "", "no signature");
+	tap_is_text(standard("m", "1", "v1," BASE64, &written), "ok", "a signature");
+	booking_signature_standard_write(&written, header);
+	tap_is_text(header, "v1," BASE64, "is written");
+	while (written.count < BOOKING_SIGNATURES)
+	{
+		memset(written.digests[written.count], written.count, BOOKING_SIGNATURE_BYTES);
+		written.count++;
+	}
+	booking_signature_standard_write(&written, header);
+	tap_is_int(strlen(header), BOOKING_SIGNATURE_HEADER_SIZE - 2, "as many as there may be");
+	tap_is_text(standard("m", "1", header, &read), "ok", "are read");
+	tap_is_int(read.count, BOOKING_SIGNATURES, "all of them");
+	tap_ok(memcmp(read.digests, written.digests, sizeof(read.digests)) == 0,
+		   "in their order");
+}
+
+/*
+ * What becomes of a delivery that was answered, or was not.
+ */
+static void
+test_answers(void)
+{
+	static const struct
+	{
+		BookingTransport transport;
+		int			status;
+		BookingDeliveryVerdict verdict;
+		const char *problem;
+	}			answers[] = {
+		{BOOKING_TRANSPORT_COMPLETE, 200, BOOKING_DELIVERY_ACCEPTED, NULL},
+		{BOOKING_TRANSPORT_COMPLETE, 204, BOOKING_DELIVERY_ACCEPTED, NULL},
+		{BOOKING_TRANSPORT_COMPLETE, 299, BOOKING_DELIVERY_ACCEPTED, NULL},
+		{BOOKING_TRANSPORT_TOO_LARGE, 200, BOOKING_DELIVERY_ACCEPTED, NULL},
+		{BOOKING_TRANSPORT_LOST, 200, BOOKING_DELIVERY_FAILED, "no_answer"},
+		{BOOKING_TRANSPORT_LOST, 0, BOOKING_DELIVERY_FAILED, "no_answer"},
+		{BOOKING_TRANSPORT_LOST, 410, BOOKING_DELIVERY_FAILED, "no_answer"},
+		{BOOKING_TRANSPORT_NOT_SENT, 0, BOOKING_DELIVERY_FAILED, "not_reached"},
+		{BOOKING_TRANSPORT_REFUSED, 0, BOOKING_DELIVERY_FAILED, "not_allowed"},
+		{BOOKING_TRANSPORT_COMPLETE, 302, BOOKING_DELIVERY_FAILED, "redirected"},
+		{BOOKING_TRANSPORT_COMPLETE, 304, BOOKING_DELIVERY_FAILED, "redirected"},
+		{BOOKING_TRANSPORT_COMPLETE, 400, BOOKING_DELIVERY_FAILED, "refused"},
+		{BOOKING_TRANSPORT_COMPLETE, 404, BOOKING_DELIVERY_FAILED, "refused"},
+		{BOOKING_TRANSPORT_COMPLETE, 410, BOOKING_DELIVERY_GONE, "gone"},
+		{BOOKING_TRANSPORT_COMPLETE, 429, BOOKING_DELIVERY_FAILED, "rate_limited"},
+		{BOOKING_TRANSPORT_COMPLETE, 500, BOOKING_DELIVERY_FAILED, "server_error"},
+		{BOOKING_TRANSPORT_COMPLETE, 503, BOOKING_DELIVERY_FAILED, "server_error"},
+		{BOOKING_TRANSPORT_TOO_LARGE, 503, BOOKING_DELIVERY_FAILED, "server_error"},
+	};
+
+	for (int i = 0; i < (int) lengthof(answers); i++)
+	{
+		BookingHttpResponse response = {answers[i].transport};
+		const char *problem;
+
+		response.status = answers[i].status;
+		tap_is_int(booking_delivery_judge(&response, &problem), answers[i].verdict, "verdict");
+		tap_is_text(problem, answers[i].problem, "problem");
+	}
+}
+
+/*
+ * How long it is waited.
+ */
+static void
+test_pauses(void)
+{
+	tap_is_int(booking_delivery_pause(5, 1, 0), INT64CONST(2500000),
+			   "half of the first at least");
+	tap_is_int(booking_delivery_pause(5, 1, PG_UINT32_MAX), INT64CONST(5000000),
+			   "the first at most");
+	tap_is_int(booking_delivery_pause(5, 4, PG_UINT32_MAX), INT64CONST(40000000),
+			   "doubled three times");
+	tap_is_int(booking_delivery_pause(5, 11, PG_UINT32_MAX), INT64CONST(3600000000),
+			   "up to an hour");
+	tap_is_int(booking_delivery_pause(5, 1000000, 0), INT64CONST(1800000000),
+			   "and no more, ever");
 }
 
 /*
@@ -320,6 +411,9 @@ main(void)
 	arena = booking_arena_create(TAP_ARENA);
 	test_hex();
 	test_base64();
+	test_written();
+	test_answers();
+	test_pauses();
 	test_forms();
 	test_events();
 	test_links();
