@@ -75,6 +75,7 @@ sub try_again
 #
 $stub->client($session, 'away', 'busy');
 $stub->client($session, 'well', 'store');
+$session->query("SELECT booking_resource_put('t', 'away', $bookings)");
 $session->query(<<"EOQ");
 SELECT count(booking_claim('t', 'p', 'away' || i, 'away', '[2030-01-07 10:00+00,2030-01-07 11:00+00)'))
   FROM generate_series(1, $bookings) i
