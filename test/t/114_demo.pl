@@ -33,6 +33,9 @@ sub start_demo
 	if ($pid == 0)
 	{
 		setpgrp(0, 0);
+
+		# a shell cannot trap what was ignored when it began, as in background jobs
+		$SIG{INT} = 'DEFAULT';
 		local $ENV{TMPDIR} = $folder;
 		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
 		open(STDOUT, '>&', $its_end) or POSIX::_exit(1);
