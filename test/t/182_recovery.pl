@@ -86,6 +86,8 @@ $session->query("UPDATE booking.webhook_source SET failures = 5, problem = CASE 
 	  . " WHEN 'signed' THEN 'bad_signature' WHEN 'mapped' THEN 'unmapped' ELSE 'malformed' END");
 $session->query("INSERT INTO booking.inbox (received_at, source, tenant, verdict, state, reason, type, booking, body)"
 	  . " VALUES (now(), 'other', 't', 'accepted', 'failed', 'unmapped', 'BOOKING_CREATED', 'b', '{}')");
+$session->query("INSERT INTO booking.webhook_reader (next_at, changed_at, source, base_url, parked, tries, problem)"
+	  . " VALUES (now(), now(), 'signed', 'https://source.test/', true, 1, 'auth_refused')");
 
 my $rows = $session->try("SELECT unresolved, coalesce(problem, ''), coalesce(message, ''), calls::text, cardinality(calls)"
 	  . ' FROM booking.recovery ORDER BY 1, 2')->{rows};
@@ -108,6 +110,8 @@ foreach my $row (@$rows)
 foreach my $row (@{ $session->try("SELECT unresolved, call FROM booking.recovery, unnest(calls) call ORDER BY 1, 2")->{rows} })
 {
 	my ($kind, $call) = @$row;
+	# a key of a service is of another type than an account's credential
+	local $values{credential} = q('{"type": "bearer", "token": "key"}') if $kind eq 'failing_reading';
 	my $whole = $call =~ s/:'(\w+)'/$values{$1} \/\/ die "no value for $1"/ger;
 
 	$session->query('BEGIN');

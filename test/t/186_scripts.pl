@@ -31,7 +31,7 @@ my @allowed = (
 	qr/^CREATE SCHEMA booking$/,
 	qr/^CREATE TABLE $own \(/,
 	qr/^CREATE SEQUENCE $own(?: CACHE \d+)?$/,
-	qr/^CREATE VIEW $own(?: WITH \(security_barrier = true\))? AS\b/,
+	qr/^CREATE VIEW $own(?: WITH \(security_(?:barrier|invoker) = true\))? AS\b/,
 	qr/^CREATE TYPE $name AS \(/,
 	qr/^CREATE (?:FUNCTION|PROCEDURE) $name ?\(.*?\) (?:RETURNS .*? )?AS 'MODULE_PATHNAME', '\w+' LANGUAGE C\b[\w ]*?(?: SET search_path = pg_catalog, pg_temp(?: SET enable_seqscan = off)?)?$/,
 	qr/^CREATE (?:UNIQUE )?INDEX \w+ ON $own (?:USING gist )?\(/,
