@@ -11,10 +11,8 @@
  * are sent, in the transaction that acknowledges the change.
  * ------------------------------------------------------------------------ */
 
-COMMENT ON COLUMN booking.change.intent IS 'identity of the intent; of an alarm the name of the subscription that fails, or one of its own';
-COMMENT ON COLUMN booking.change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: a source (the principal) or a subscription fails, and revision says how often in a row';
-COMMENT ON COLUMN @extschema@.booking_change.intent IS 'identity of the intent; of an alarm the name of the subscription that fails, or one of its own';
-COMMENT ON COLUMN @extschema@.booking_change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: a source (the principal) or a subscription fails, and revision says how often in a row';
+COMMENT ON COLUMN booking.change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: the principal is a source or a subscription that fails, and revision says how often in a row';
+COMMENT ON COLUMN @extschema@.booking_change.kind IS 'recorded (first), proposed (another payload), changed, moved (by the calendar), or alarm: the principal is a source or a subscription that fails, and revision says how often in a row';
 
 CREATE SEQUENCE booking.subscription_id_seq;
 CREATE TABLE booking.subscription (

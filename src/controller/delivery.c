@@ -92,8 +92,8 @@ static void record_item(BookingCall *call, void *arg);
 static void record_failure(BookingCall *call, Delivery *delivery,
 						   const BookingSubscription *subscription,
 						   BookingOutboxOutcome *outcome);
-static void alarm(const BookingSubscription *subscription, int32 failures,
-				  const char *problem, TimestampTz now);
+static void alarm_others(const BookingSubscription *subscription,
+						 int32 failures, const char *problem, TimestampTz now);
 static void fill_all(BookingCall *call);
 static void fill_item(BookingCall *call, void *arg);
 static void lease_all(BookingCall *call);
@@ -373,7 +373,7 @@ record_item(BookingCall *call, void *arg)
 		booking_subscription_unfeed(&subscription);
 		booking_store_subscription_disable(delivery->subscription_id,
 										   delivery->problem, outcome.now);
-		alarm(&subscription, 1, delivery->problem, call->now);
+		alarm_others(&subscription, 1, delivery->problem, call->now);
 	}
 	else
 		record_failure(call, delivery, &subscription, &outcome);
@@ -415,7 +415,7 @@ record_failure(BookingCall *call, Delivery *delivery,
 										 now + Min(delivery->retry_after,
 												   BOOKING_DELIVERY_LAST_SECS) * USECS_PER_SEC);
 	if (failures == 1 || failures == 5 || failures == 20)
-		alarm(subscription, failures, delivery->problem, call->now);
+		alarm_others(subscription, failures, delivery->problem, call->now);
 	if (died)
 		ereport(LOG,
 				(errmsg("a delivery to a subscriber was given up"),
@@ -429,11 +429,12 @@ record_failure(BookingCall *call, Delivery *delivery,
  * Raise the alarm.
  */
 static void
-alarm(const BookingSubscription *subscription, int32 failures,
-	  const char *problem, TimestampTz now)
+alarm_others(const BookingSubscription *subscription, int32 failures,
+			 const char *problem, TimestampTz now)
 {
 	if (booking_store_feed_wanted(subscription->tenant))
-		booking_store_subscription_alarm(subscription, failures, problem, now);
+		booking_store_change_alarm(subscription->tenant, subscription->name,
+								   failures, problem, now);
 	ereport(LOG,
 			(errmsg("deliveries to a subscriber fail"),
 			 errdetail("Tenant \"%s\", subscription \"%s\": %d in a row, the last one with %s.",

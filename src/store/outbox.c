@@ -115,7 +115,7 @@ booking_store_outbox_fill(const BookingSubscription *subscription, int limit,
 		"  WHERE CASE WHEN s.filter ? 'types'"
 		"    THEN s.filter -> 'types' ? concat('booking.', c.kind)"
 		"    ELSE c.kind <> 'alarm' END"
-		"   AND CASE WHEN c.kind = 'alarm' THEN c.intent <> s.name"
+		"   AND CASE WHEN c.kind = 'alarm' THEN c.principal <> s.name"
 		"    ELSE (NOT s.filter ? 'resources'"
 		"      OR coalesce(s.filter -> 'resources' ?| c.resources, false))"
 		"     AND (NOT s.filter ? 'principals'"

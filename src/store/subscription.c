@@ -346,29 +346,3 @@ booking_store_subscriptions_list(text *tenant, BookingChangeReport report,
 		report(arg, columns, nulls);
 	}
 }
-
-/*
- * Tell the other readers of the feed that deliveries of a subscription fail.
- */
-void
-booking_store_subscription_alarm(const BookingSubscription *subscription,
-								 int32 failures, const char *problem,
-								 TimestampTz now)
-{
-	static BookingPlan plan = {
-		"INSERT INTO booking.change (at, intent_id, revision, version, tenant,"
-		" principal, intent, kind, disposition, state, remote, event, detail)"
-		" VALUES ($5, 0, $3, 0, $1, 'subscription', $2, 'alarm', 'failed',"
-		"  'failed', 'none', 'none',"
-		"  jsonb_build_object('reason', $4, 'failures', $3))",
-		{TEXTOID, TEXTOID, INT4OID, TEXTOID, TIMESTAMPTZOID}
-	};
-	Datum		values[5];
-
-	values[0] = PointerGetDatum(subscription->tenant);
-	values[1] = PointerGetDatum(subscription->name);
-	values[2] = Int32GetDatum(failures);
-	values[3] = CStringGetTextDatum(problem);
-	values[4] = TimestampTzGetDatum(now);
-	booking_plan_run(&plan, values, NULL, 0);
-}

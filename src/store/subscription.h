@@ -85,10 +85,6 @@ extern BookingSubscriptionSecret *booking_store_subscription_secrets(int64 subsc
 extern void booking_store_subscriptions_list(text *tenant,
 											 BookingChangeReport report,
 											 void *arg);
-extern void booking_store_subscription_alarm(const BookingSubscription *subscription,
-											 int32 failures,
-											 const char *problem,
-											 TimestampTz now);
 
 /* outbox.c */
 extern bool booking_store_subscriptions_any(void);

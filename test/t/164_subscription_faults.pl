@@ -103,7 +103,7 @@ is($requests[2]{id}, $first->{id}, 'what was lost has the same id again');
 is($requests[2]{raw}, $first->{raw}, 'and the same bytes');
 is_deeply($requests[2]{verified}, [ [0] ], 'signed anew');
 my ($alarm) = $receiver->wait_for('watch', 1);
-is_deeply([ $alarm->{body}{type}, $alarm->{body}{subject}, @{ $alarm->{body}{data}{detail} }{qw(failures reason)} ],
+is_deeply([ $alarm->{body}{type}, @{ $alarm->{body}{data} }{qw(principal revision)}, $alarm->{body}{data}{detail}{reason} ],
 	[ 'booking.alarm', 'crm', 1, 'no_answer' ], 'others are told of the first failure');
 settled('crm');
 is(of('crm', 'failures'), 0, 'one that is accepted ends the row');
@@ -220,7 +220,7 @@ is(told(($receiver->requests('picky'))[7]), 'bad=canceled', 'and the next change
 is_row($session, "SELECT dead, calls[2] FROM booking.subscription_trouble WHERE name = 'picky'",
 	[ 1, $session->query("SELECT format('SELECT booking_subscription_replay(''t'', ''picky'', %s)', min(position)) FROM booking.outbox WHERE state = 'dead'") ],
 	'whoever looks for trouble sees what to call');
-is_deeply([ sort { $a <=> $b } map { $_->{body}{data}{detail}{failures} } grep { $_->{body}{subject} eq 'picky' } $receiver->wait_for('watch', 6) ],
+is_deeply([ sort { $a <=> $b } map { $_->{body}{data}{revision} } grep { $_->{body}{data}{principal} eq 'picky' } $receiver->wait_for('watch', 6) ],
 	[ 1, 5 ], 'alarms at the first and the fifth');
 
 # ----------------------------------------------------------------------------
