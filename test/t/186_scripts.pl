@@ -92,7 +92,7 @@ sub faults
 		$body =~ s/\bOPERATOR\(pg_catalog\.[^)]+\)|::|:=|\bSELECT \*|\b\w+\.\*|\(\*\)|=>| ?USING ERRCODE = ''| HINT = ''//g;
 		push @faults, "operator $1 without schema" while $body =~ m{([-+*/<>=~!\@#%^&|]+)}g;
 		push @faults, "function $1 without schema"
-		  while $body =~ /(?<![\w.])((?!COALESCE\b|ARRAY\b|EXISTS\b|ANY\b|IN\b|AS\b|AND\b|OR\b|NOT\b|ON\b|n\b|v\b|USING\b|WHERE\b|LATERAL\b|WITH\b|SELECT\b|FROM\b|JOIN\b|ORDER\b|BY\b)[A-Za-z_]\w*) ?\(/g;
+		  while $body =~ /(?<![\w.])((?!COALESCE\b|FILTER\b|ARRAY\b|EXISTS\b|ANY\b|IN\b|AS\b|AND\b|OR\b|NOT\b|ON\b|n\b|v\b|USING\b|WHERE\b|LATERAL\b|WITH\b|SELECT\b|FROM\b|JOIN\b|ORDER\b|BY\b)[A-Za-z_]\w*) ?\(/g;
 	}
 	return @faults;
 }

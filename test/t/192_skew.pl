@@ -59,6 +59,9 @@ my %by_name = (
 	time_zone => "'UTC'",
 	role => "'postgres'",
 	'booking_calendar_put role' => "'write'",
+	'booking_subscription_put url' => "'https://crm.example.net/hook'",
+	'booking_subscription_put secret' => "'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='",
+	'booking_subscription_secret_put secret' => "'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='",
 	evidence => q('{"seen by": "ann"}'));
 my %by_type = (
 	text => "'x'",

@@ -204,6 +204,9 @@ sub _deliveries
 	$session->query("SELECT booking_webhook_secret_put('cal', '$secret')");
 	$session->query("SELECT booking_resource_put('t', 'desk')");
 	$session->query("SELECT booking_webhook_map('cal', 'desk', 'desk')");
+	$session->query("SELECT booking_subscription_put('t', 'crm', 'https://crm.example.net/hook', 'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=')");
+	$session->query("SELECT booking_subscription_disable('t', 'crm')");
+	$session->query("CALL booking_retain('{}', NULL)");
 	foreach my $delivery (
 		[ '200 accepted', _booked('one', 'desk') ],
 		[ '200 accepted', _booked('two', 'desk') ],
@@ -282,12 +285,12 @@ sub has_every_state
 			   WHERE relnamespace = 'booking'::regnamespace AND relkind = 'r' AND
 					 (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || oid::regclass, false, true, '')))[1]::text = '0'}
 		),
-		'account_check channel conference token',
-		'and rows in every table but those of Google and Microsoft');
+		'account_check channel conference outbox token webhook_credential webhook_reader',
+		'and rows in every table but those of Google and Microsoft, of what is read from others, and of what is under way to them');
 	return;
 }
 
-# Every table with all of its rows, every sequence with its position, every
+# Every table but the counters, which are never dumped, with all of its rows, every sequence with its position, every
 # privilege, constraint and trigger, as lines of text.  What another server or a
 # second parse has otherwise is left out: constraints for NOT NULL, a privilege that
 # owners have, and parentheses.
@@ -297,7 +300,7 @@ sub contents
 	my @lines;
 
 	foreach my $table (split(/\n/,
-		$session->query("SELECT relname FROM pg_class WHERE relnamespace = 'booking'::regnamespace AND relkind = 'r' ORDER BY 1")))
+		$session->query("SELECT relname FROM pg_class WHERE relnamespace = 'booking'::regnamespace AND relkind = 'r' AND relname <> 'counter' ORDER BY 1")))
 	{
 		push @lines, "table $table";
 		push @lines, @{ $session->try("SELECT t::text FROM booking.$table t ORDER BY 1")->{lines} };
