@@ -329,6 +329,9 @@ after_error(void)
 	bool		present;
 
 	FlushErrorState();
+
+	/* an abort lets go of the session's locks as well */
+	extension_locked &= !IsTransactionOrTransactionBlock();
 	booking_session_abort();
 	leave_extension();
 	booking_dispatch_forget();

@@ -83,7 +83,7 @@ free_port()
 	local port
 
 	while :; do
-		port=$((49152 + RANDOM % 16000))
+		port=$((10240 + RANDOM % 20000))
 		answers $port || break
 	done
 	echo $port

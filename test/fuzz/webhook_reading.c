@@ -16,8 +16,8 @@ static void check_page(BookingReading *reading, const char *text, size_t size,
 					   BookingArena *arena);
 static void check_request(const BookingReading *reading, BookingArena *arena);
 
-int
-LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
+static int
+test_input(const uint8 *data, size_t size)
 {
 	const char *text = (const char *) data;
 	const char *split = memchr(text, '\n', size);

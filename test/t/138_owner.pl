@@ -120,6 +120,7 @@ wait_until(
 	});
 pass('a worker without privileges says that it cannot work');
 like(slurp_file($node->logfile, $from), qr/permission denied for table operation/, 'the log says why');
+unlike(slurp_file($node->logfile, $from), qr/WARNING/, 'and of nothing else');
 $pid = worker_pid($session, 'kept');
 works($other, 'other', 'others go on');
 is(worker_pid($session, 'kept'), $pid, 'it stays');

@@ -241,7 +241,7 @@ told_by_acuity($id, 'scheduled');
 wait_until('it is parked', sub { reader('acu', 'parked') eq 't' });
 my $asked = $mock->asked('/acuity');
 is_row($session, "SELECT tenant, principal, kind, problem, calls[1] FROM booking.recovery WHERE kind = 'reading'",
-	[ 't', 'acu', 'reading', 'status_401', "SELECT booking_webhook_credential_put('acu', credential)" ],
+	[ 't', 'acu', 'reading', 'status_401', "SELECT booking_webhook_credential_put('acu', :'credential')" ],
 	'which booking.recovery shows, and what to do');
 is(told_by_acuity($id + 1, 'scheduled'), 'accepted', 'deliveries are taken still');
 later(7200);
