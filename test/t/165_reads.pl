@@ -304,7 +304,7 @@ sub delivered
 sub listed
 {
 	my ($source, $before) = @_;
-	wait_until('all is listed', sub { reader($source, "listed_at > '$before' AND \"position\" IS NULL AND next_at < clock_timestamp() + interval '$offset s' + interval '1 s' AND pages > 0") eq 't' });
+	wait_until('all is listed', sub { reader($source, "listed_at > '$before' AND \"position\" IS NULL AND tries = 0 AND next_at < clock_timestamp() + interval '$offset s' + interval '1 s' AND pages > 0") eq 't' });
 	return $session->query("SELECT found FROM booking.webhook_reader WHERE source = '$source'");
 }
 
