@@ -85,6 +85,7 @@ typedef struct CheckWait
 } CheckWait;
 
 static bool wait_step(CheckWait *wait);
+static int64 *checks_in_hand(int *count);
 static Check *make_check(const BookingAccountCheck *asked);
 static void fill_auth(BookingCall *call, void *arg);
 static void add_result(Check *check, const char *subject, const char *text);
@@ -96,7 +97,6 @@ static void note_token(Check *check);
 
 static BookingHttpEngine *http_engine = NULL;
 static dlist_head checks;
-static int64 newest_check = 0;
 
 /*
  * CALL booking_account_check(tenant, account, findings)
@@ -201,7 +201,6 @@ booking_account_check_init(BookingHttpEngine *engine)
 {
 	http_engine = engine;
 	dlist_init(&checks);
-	newest_check = 0;
 }
 
 /*
@@ -212,7 +211,10 @@ void
 booking_account_check_lease(BookingCall *call)
 {
 	int			count;
-	BookingAccountCheck *asked = booking_store_checks_waiting(newest_check, &count);
+	int			nin_hand;
+	const int64 *in_hand = checks_in_hand(&nin_hand);
+	BookingAccountCheck *asked = booking_store_checks_waiting(in_hand, nin_hand,
+															  &count);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -232,8 +234,27 @@ booking_account_check_lease(BookingCall *call)
 			break;
 		}
 		dlist_push_tail(&checks, &check->node);
-		newest_check = Max(newest_check, asked[i].check_id);
 	}
+}
+
+/*
+ * Numbers of the checks in hand, of those of several calendars each time.
+ */
+static int64 *
+checks_in_hand(int *count)
+{
+	int64	   *ids;
+	int			n = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &checks)
+		n++;
+	ids = palloc_array(int64, n + 1);
+	n = 0;
+	dlist_foreach(iter, &checks)
+		ids[n++] = dlist_container(Check, node, iter.cur)->check_id;
+	*count = n;
+	return ids;
 }
 
 /*

@@ -457,10 +457,11 @@ booking_store_check_ask(text *tenant, text *account, TimestampTz now)
 }
 
 /*
- * Checks after a number that nobody has answered, a row a calendar.
+ * Some checks that nobody has answered, but for those in hand, a row a calendar.
+ * Their numbers do not tell which are new: a lower one may be committed later.
  */
 BookingAccountCheck *
-booking_store_checks_waiting(int64 after, int *count)
+booking_store_checks_waiting(const int64 *in_hand, int nin_hand, int *count)
 {
 	static BookingPlan plan = {
 		"SELECT k.check_id, k.tenant, k.account, a.provider, a.base_url,"
@@ -471,14 +472,16 @@ booking_store_checks_waiting(int64 after, int *count)
 		"    ON c.tenant = k.tenant AND c.account = k.account"
 		"  LEFT JOIN booking.credential s"
 		"    ON s.tenant = k.tenant AND s.account = k.account"
-		" WHERE k.check_id > $1 AND k.done_at IS NULL"
-		" ORDER BY k.check_id, c.calendar LIMIT 100",
-		{INT8OID}
+		" WHERE k.check_id IN (SELECT w.check_id FROM booking.account_check w"
+		"   WHERE w.done_at IS NULL AND w.check_id <> ALL ($1)"
+		"   ORDER BY w.check_id LIMIT 20)"
+		" ORDER BY k.check_id, c.calendar",
+		{INT8ARRAYOID}
 	};
 	Datum		values[1];
 	BookingAccountCheck *checks;
 
-	values[0] = Int64GetDatum(after);
+	values[0] = PointerGetDatum(booking_record_make_int8_array(in_hand, nin_hand));
 	*count = (int) booking_plan_run(&plan, values, NULL, 0);
 	checks = palloc0_array(BookingAccountCheck, *count + 1);
 	for (int i = 0; i < *count; i++)

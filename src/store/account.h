@@ -53,7 +53,8 @@ typedef struct BookingAccountCheck
 
 extern int64 booking_store_check_ask(text *tenant, text *account,
 									 TimestampTz now);
-extern BookingAccountCheck *booking_store_checks_waiting(int64 after,
+extern BookingAccountCheck *booking_store_checks_waiting(const int64 *in_hand,
+														 int nin_hand,
 														 int *count);
 extern void booking_store_check_answer(int64 check_id, Jsonb *findings,
 									   TimestampTz now);

@@ -228,6 +228,18 @@ like(
 		"SELECT findings FROM booking.account_check ORDER BY check_id DESC LIMIT 1"),
 	qr/"ok": false, "text": "[^"]*(calendar|collection|not found)/i,
 	'booking_account_check says that a calendar is missing');
+
+# one that was asked for first, and is seen later than the next one
+my $asking = session($node);
+$asking->query('BEGIN');
+my $early = $asking->query(
+	"INSERT INTO booking.account_check (tenant, account, asked_at) VALUES ('t', 'guarded', now()) RETURNING check_id");
+$session->query("CALL booking_account_check('t', 'guarded')");
+cmp_ok($session->query('SELECT max(check_id) FROM booking.account_check'), '>', $early, 'a later check is answered');
+$asking->query('COMMIT');
+$session->query("SELECT booking_sync('t', 'nowhere')");
+wait_until('the earlier check is answered',
+	sub { $session->query("SELECT done_at IS NOT NULL FROM booking.account_check WHERE check_id = $early") eq 't' });
 claim('n1', "'nowhere'", hour(9));
 like(wait_state($session, 'n1', 'failed rejected create rejected calendar_gone'),
 	qr/^failed rejected create rejected calendar_gone$/,
