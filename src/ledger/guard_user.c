@@ -36,6 +36,7 @@ static TriggerData *guard_data(FunctionCallInfo fcinfo, int least_args,
 static int	guarded_column(const TriggerData *trigger, const char *column);
 static bool is_terminal(HeapTuple tuple, Relation relation,
 						const Trigger *guard);
+static bool means(Form_pg_attribute column, Datum value, const char *spelling);
 static bool becomes_terminal(const TriggerData *trigger);
 static bool rows_equal(const TriggerData *trigger);
 static Datum skip(const TriggerData *trigger, const char *why);
@@ -168,24 +169,54 @@ guarded_column(const TriggerData *trigger, const char *column)
 
 /*
  * Is the row's state one of the values of a booking_guard_terminal trigger?
- * Values are compared as text, so that enumerations and domains work.
  */
 static bool
 is_terminal(HeapTuple tuple, Relation relation, const Trigger *guard)
 {
-	int			attnum = SPI_fnumber(RelationGetDescr(relation),
-									 guard->tgargs[0]);
-	char	   *state;
+	TupleDesc	desc = RelationGetDescr(relation);
+	int			attnum = SPI_fnumber(desc, guard->tgargs[0]);
+	Datum		state;
+	bool		isnull;
 
 	if (attnum <= 0)
 		return false;
-	state = SPI_getvalue(tuple, RelationGetDescr(relation), attnum);
-	for (int i = 1; state != NULL && i < guard->tgnargs; i++)
+	state = heap_getattr(tuple, attnum, desc, &isnull);
+	for (int i = 1; !isnull && i < guard->tgnargs; i++)
 	{
-		if (strcmp(state, guard->tgargs[i]) == 0)
+		if (means(TupleDescAttr(desc, attnum - 1), state, guard->tgargs[i]))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Is a value of the column what an argument of a trigger spells?  The argument
+ * is read as the column would read it, since a type writes many spellings in
+ * one way ('true' as t); what spells no value of the type is an error, as a
+ * guard that waits for it would guard nothing.  A type without an equality is
+ * compared as it is written.
+ */
+static bool
+means(Form_pg_attribute column, Datum value, const char *spelling)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->atttypid,
+											 TYPECACHE_EQ_OPR_FINFO);
+	Oid			input;
+	Oid			output;
+	Oid			parameter;
+	bool		varlena;
+	Datum		meant;
+
+	getTypeInputInfo(column->atttypid, &input, &parameter);
+	meant = OidInputFunctionCall(input, unconstify(char *, spelling),
+								 parameter, column->atttypmod);
+	if (OidIsValid(type->eq_opr_finfo.fn_oid))
+		return DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo,
+											  column->attcollation,
+											  value, meant));
+	getTypeOutputInfo(column->atttypid, &output, &varlena);
+	return strcmp(OidOutputFunctionCall(output, value),
+				  OidOutputFunctionCall(output, meant)) == 0;
 }
 
 /*
