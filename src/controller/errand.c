@@ -241,7 +241,7 @@ booking_errand_refused(BookingCall *call, BookingErrand *errand)
 	if (booking_signin_renew(tenant, account, &errand->auth))
 		return true;
 	booking_store_account_park(tenant, account,
-							   cstring_to_text("credentials refused"), call->now);
+							   cstring_to_text("auth_refused"), call->now);
 	return false;
 }
 

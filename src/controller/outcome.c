@@ -118,7 +118,7 @@ booking_outcome_apply(BookingCall *call, const BookingOperation *operation,
 		case BOOKING_OUTCOME_AUTH:
 			booking_store_account_park(cstring_to_text(operation->tenant),
 									   cstring_to_text(operation->account),
-									   cstring_to_text("credentials refused"),
+									   cstring_to_text("auth_refused"),
 									   call->now);
 			later(call, operation, outcome,
 				  lookup || operation->uncertain ? "unknown" : "waiting",

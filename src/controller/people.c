@@ -379,7 +379,7 @@ note_failure(BookingCall *call, const BookingLease *lease,
 	{
 		if (!booking_signin_renew(tenant, account, &question->auth))
 			booking_store_account_park(tenant, account,
-									   cstring_to_text("credentials refused"),
+									   cstring_to_text("auth_refused"),
 									   call->now);
 	}
 	else if (busy->retry_after > 0)

@@ -79,7 +79,7 @@ foreach my $kind (kinds())
 	wait_until('the account is parked',
 		sub { $session->query('SELECT parked FROM booking.account') eq 't' });
 	is( $session->query('SELECT parked, problem FROM booking.account'),
-		"t\x1fcredentials refused", "$kind: the second refusal parks the account");
+		"t\x1fauth_refused", "$kind: the second refusal parks the account");
 	is($calls->(), 4, "$kind: after one more sign-in");
 	like(Booking::Caldav::state($session, 'only'),
 		qr/^approved not_attempted create waiting/, "$kind: and nothing is lost");
