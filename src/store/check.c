@@ -66,6 +66,19 @@ static Rule rules[] = {
 			" GROUP BY i.intent_id, n.name"
 			" HAVING count(v.intent_id) <> i.units"
 	}},
+	/* beside an event that is to be moved, its row holds what both share */
+	{"intent", {
+			"SELECT DISTINCT " INTENT_KEY ", 'an intent whose event is not there yet does not hold its units'"
+			"  FROM booking.intent i CROSS JOIN unnest(i.resources) AS n(name)"
+			HELD_AT("i.during")
+			" WHERE i.state IN ('approved', 'creating', 'unknown')"
+			"   AND i.digest IS NULL AND NOT EXISTS"
+			"  (SELECT FROM booking.intent p"
+			"    WHERE p.tenant = i.tenant AND p.principal = i.principal"
+			"      AND p.intent = i.supersedes AND p.state <> 'canceled')"
+			" GROUP BY i.intent_id, n.name"
+			" HAVING count(v.intent_id) <> i.units"
+	}},
 	{"intent", {
 			"SELECT " INTENT_KEY ", 'an intent that holds nothing by its state has reservations'"
 			"  FROM booking.intent i"
@@ -137,12 +150,38 @@ static Rule rules[] = {
 			"      AND p.expected_versions IS NOT DISTINCT FROM i.expected_versions"
 			"      AND p.supersedes IS NOT DISTINCT FROM i.supersedes)"
 	}},
+	{"intent", {
+			"SELECT " INTENT_KEY ", 'no operation makes the event of the intent'"
+			"  FROM booking.intent i"
+			" WHERE i.state IN ('approved', 'creating')"
+			"   AND NOT EXISTS (SELECT FROM booking.operation o"
+			"    WHERE o.intent_id = i.intent_id)"
+	}},
+	{"operation", {
+			"SELECT o.operation_id::text, 'the operation belongs to no intent of its tenant'"
+			"  FROM booking.operation o"
+			" WHERE NOT EXISTS (SELECT FROM booking.intent i"
+			"   WHERE i.intent_id = o.intent_id AND i.tenant = o.tenant)"
+	}},
 	{"operation", {
 			"SELECT o.operation_id::text, 'an intent that needs a proposal has an open operation'"
 			"  FROM booking.operation o"
 			"  JOIN booking.intent i ON i.intent_id = o.intent_id"
 			" WHERE i.state = 'needs_proposal'"
 			"   AND o.state NOT IN ('confirmed', 'rejected', 'dropped')"
+	}},
+	{"calendar", {
+			"SELECT concat_ws('/', c.tenant, c.calendar), 'the calendar belongs to no account of its tenant'"
+			"  FROM booking.calendar c"
+			" WHERE NOT EXISTS (SELECT FROM booking.account a"
+			"   WHERE a.tenant = c.tenant AND a.account = c.account)"
+	}},
+	{"calendar", {
+			"SELECT concat_ws('/', c.tenant, c.calendar), 'the calendar is on no resource of its tenant'"
+			"  FROM booking.calendar c"
+			" WHERE c.resource IS NOT NULL"
+			"   AND NOT EXISTS (SELECT FROM booking.resource r"
+			"    WHERE r.tenant = c.tenant AND r.resource = c.resource)"
 	}},
 	{"conflict", {
 			"SELECT k.conflict_id::text, 'the conflict names no intent or calendar of its tenant'"

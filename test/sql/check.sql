@@ -153,6 +153,38 @@ INSERT INTO test.plant (object, what, statement) VALUES
 	disposition = 'needs_proposal' WHERE intent_id = id('single') RETURNING intent_id)
 	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
 	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'e' FROM x$$),
+('intent', 'an intent waiting for its event that holds nothing', $$WITH x AS (UPDATE booking.intent SET state = 'approved' WHERE intent_id = id('single') RETURNING intent_id),
+	d AS (DELETE FROM booking.reservation v USING x WHERE v.intent_id = x.intent_id)
+	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
+	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'e' FROM x$$),
+('intent', 'an event being made at another time than what is held', $$WITH x AS (UPDATE booking.intent SET state = 'creating' WHERE intent_id = id('single') RETURNING intent_id),
+	d AS (UPDATE booking.reservation v SET occupied = h(50, 51) FROM x WHERE v.intent_id = x.intent_id)
+	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
+	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'sending', 'e' FROM x$$),
+('intent', 'an event of unknown outcome without one of its units', $$WITH x AS (UPDATE booking.intent SET state = 'unknown' WHERE intent_id = id('both') RETURNING intent_id),
+	d AS (DELETE FROM booking.reservation v USING x WHERE v.intent_id = x.intent_id AND v.piece = 0)
+	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
+	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'unknown', 'e' FROM x$$),
+('intent', 'a lost reservation of one whose predecessor has ended', $$WITH x AS (UPDATE booking.intent SET state = 'approved' WHERE intent_id = id('new') RETURNING intent_id),
+	d AS (DELETE FROM booking.reservation v USING x WHERE v.intent_id = x.intent_id)
+	INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
+	SELECT intent_id, now(), now(), now(), 'check', 'a', 'c', 'create', 'e' FROM x$$),
+('intent', 'an approved intent that no event is made of', 'UPDATE booking.intent SET state = ''approved'' WHERE intent_id = id(''single'')'),
+('intent', 'an event being made by no operation', 'UPDATE booking.intent SET state = ''creating'' WHERE intent_id = id(''single'')'),
+('operation', 'an operation of no intent', $$INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
+	VALUES (900000000, now(), now(), now(), 'check', 'a', 'c', 'create', 'e')$$),
+('operation', 'an operation of another tenant''s intent', $$INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, event_id)
+	VALUES (id('single'), now(), now(), now(), 'check 2', 'a', 'c', 'create', 'e')$$),
+('calendar', 'a calendar of no account', $$INSERT INTO booking.calendar (tenant, calendar, account, remote_id, role, changed_at)
+	VALUES ('check', 'x', 'x', 'x', 'busy', now())$$),
+('calendar', 'a calendar of another tenant''s account', $$WITH a AS (INSERT INTO booking.account (tenant, account, provider, base_url, changed_at)
+	 VALUES ('check 2', 'x', 'caldav', 'https://x', now()) RETURNING account)
+	INSERT INTO booking.calendar (tenant, calendar, account, remote_id, role, changed_at)
+	SELECT 'check', 'x', account, 'x', 'busy', now() FROM a$$),
+('calendar', 'a calendar on no resource', $$WITH a AS (INSERT INTO booking.account (tenant, account, provider, base_url, changed_at)
+	 VALUES ('check', 'x', 'caldav', 'https://x', now()) RETURNING account)
+	INSERT INTO booking.calendar (tenant, calendar, account, remote_id, resource, role, changed_at)
+	SELECT 'check', 'x', account, 'x', 'nowhere', 'busy', now() FROM a$$),
 ('conflict', 'a conflict of another tenant''s intent', $$INSERT INTO booking.conflict (found_at, intent_id, kind, tenant)
 	VALUES (now(), id('single'), 'overlap', 'other')$$),
 ('conflict', 'a conflict in no calendar', $$INSERT INTO booking.conflict (found_at, calendar_id, kind, tenant)

@@ -76,7 +76,11 @@ AS $$
 		VALUES ('2030-01-01 00:00+00', '2030-01-01 00:00+00', 1, 1, t, p, i,
 				CASE s WHEN 'failed' THEN 'failed' WHEN 'canceling' THEN 'canceled' ELSE 'committed' END, s,
 				'local:' || i, ARRAY[r], test.h(9, 10), '{}', 'x', 'x')
-		RETURNING intent_id)
+		RETURNING intent_id),
+	o AS (
+		INSERT INTO booking.operation (intent_id, created_at, changed_at, next_at, tenant, account, calendar, kind, state, event_id)
+		SELECT intent_id, '2030-01-01 00:00+00', '2030-01-01 00:00+00', '2030-01-01 00:00+00', t, 'a', 'c', 'create', 'sending', i
+		  FROM n WHERE s = 'creating')
 	INSERT INTO booking.reservation (intent_id, resource_id, piece, unit, occupied, tenant)
 	SELECT intent_id, resource_id, 0, 0, test.h(9, 10), t FROM n, booking.resource
 	 WHERE tenant = t AND resource = r AND s <> 'failed';
