@@ -204,8 +204,10 @@ sub _deliveries
 	$session->query("SELECT booking_webhook_secret_put('cal', '$secret')");
 	$session->query("SELECT booking_resource_put('t', 'desk')");
 	$session->query("SELECT booking_webhook_map('cal', 'desk', 'desk')");
-	$session->query("SELECT booking_subscription_put('t', 'crm', 'https://crm.example.net/hook', 'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=')");
-	$session->query("SELECT booking_subscription_disable('t', 'crm')");
+
+	# in one transaction, so that nothing is queued for it
+	$session->query("SELECT booking_subscription_put('t', 'crm', 'https://crm.example.net/hook', 'whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='),"
+		  . " booking_subscription_disable('t', 'crm')");
 	$session->query("CALL booking_retain('{}', NULL)");
 	foreach my $delivery (
 		[ '200 accepted', _booked('one', 'desk') ],
